@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"prowgate/functions"
+	"prowgate/shared/azurefn"
+)
+
+// use puts settings into the environment of this process.
+func use(t *testing.T, env []string) {
+	t.Helper()
+	for _, setting := range env {
+		name, value, _ := strings.Cut(setting, "=")
+		t.Setenv(name, value)
+	}
+}
+
+func TestRunServesUntilItsContextEnds(t *testing.T) {
+	url, _ := broker(t)
+	port := strconv.Itoa(freePort(t))
+	use(t, append(settings(t, url), "FUNCTIONS_CUSTOMHANDLER_PORT="+port))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, w, time.Now)
+		_ = w.Close()
+	}()
+	line := make([]byte, 4096)
+	if n, err := r.Read(line); err != nil || !strings.Contains(string(line[:n]), "127.0.0.1:"+port) {
+		t.Fatalf("out: %q, %v", line[:n], err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+port+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", res, err)
+	}
+	_ = res.Body.Close()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunTellsWhyItCannotServe(t *testing.T) {
+	var listen net.ListenConfig
+	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, _ := broker(t)
+	use(t, append(settings(t, url), "FUNCTIONS_CUSTOMHANDLER_PORT="+port))
+	if err := run(t.Context(), io.Discard, time.Now); err == nil || !strings.Contains(err.Error(), port) {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("STORE_URL", "sqlite:/nowhere/at/all.db")
+	if err := run(t.Context(), io.Discard, time.Now); err == nil || !strings.Contains(err.Error(), "STORE_URL") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAdaptFailsAnInvocationWhoseMessageComesAgain(t *testing.T) {
+	var body string
+	var result error
+	set := map[string]functions.Handler{"poll": func(_ context.Context, b []byte) error {
+		body = string(b)
+		return result
+	}}
+	handle := adapt(set)["poll"]
+	if err := handle(t.Context(), azurefn.Invocation{Body: []byte("tick")}); err != nil || body != "tick" {
+		t.Errorf("%v, body %q", err, body)
+	}
+	result = errors.New("the queue is away")
+	if err := handle(t.Context(), azurefn.Invocation{}); !errors.Is(err, result) {
+		t.Errorf("got %v", err)
+	}
+}

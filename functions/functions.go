@@ -1,0 +1,44 @@
+// Package functions is the one table of prowgate's event handlers, by the names of their folders, and
+// the one place that says what becomes of a message. It knows no cloud: the mains in its
+// subdirectories put it behind the Azure Functions host and behind the Lambda runtime.
+//
+// Entry point: Set.
+package functions
+
+import (
+	"context"
+
+	"prowgate/functions/cancel"
+	"prowgate/functions/poll"
+	"prowgate/functions/submit"
+	"prowgate/functions/sweep"
+)
+
+// Handler handles the body of one message, or the state of one timer. Handlers may run at once, and
+// the same message may come to them twice, late or out of order.
+type Handler func(ctx context.Context, body []byte) error
+
+// Engine is what the handlers need of the engine.
+type Engine interface {
+	submit.Engine
+	poll.Engine
+	cancel.Engine
+	sweep.Engine
+}
+
+// Set returns the handlers by name. Each name is also a folder beside this file with the function's
+// trigger in function.json.
+func Set(e Engine) map[string]Handler {
+	return map[string]Handler{
+		"submit": submit.Handle(e),
+		"poll":   poll.Handle(e),
+		"cancel": cancel.Handle(e),
+		"sweep":  sweep.Handle(e),
+	}
+}
+
+// Redeliver says what becomes of a message whose handler returned err: true gives it back to its queue,
+// which delivers it again and puts it aside after its last delivery; false removes it. Every kind of
+// error is a reason to deliver again. The engine returns one only when the store or the queue itself
+// cannot be reached, and a body that cannot be read has to end in the dead-letter queue, untouched.
+func Redeliver(err error) bool { return err != nil }

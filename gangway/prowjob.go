@@ -1,0 +1,99 @@
+package gangway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"prowgate/gangway/prow"
+)
+
+var errNotProwJob = errors.New("not a ProwJob: it has no metadata.name")
+
+// wireJob is a ProwJob as Kubernetes writes it (prow, pkg/apis/prowjobs/v1/types.go), the parts read here.
+type wireJob struct {
+	Metadata struct {
+		Name        string            `json:"name"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Type      string     `json:"type"`
+		Job       string     `json:"job"`
+		Cluster   string     `json:"cluster"`
+		Refs      *wireRefs  `json:"refs"`
+		ExtraRefs []wireRefs `json:"extra_refs"`
+	} `json:"spec"`
+	Status struct {
+		StartTime      *time.Time `json:"startTime"`
+		CompletionTime *time.Time `json:"completionTime"`
+		State          string     `json:"state"`
+		Description    string     `json:"description"`
+		URL            string     `json:"url"`
+		BuildID        string     `json:"build_id"`
+	} `json:"status"`
+}
+
+type wireRefs struct {
+	Org     string `json:"org"`
+	Repo    string `json:"repo"`
+	BaseRef string `json:"base_ref"`
+	BaseSHA string `json:"base_sha"`
+}
+
+// ParseProwJob reads a ProwJob as YAML or JSON: Deck's answer about one job, and prowjob.json of a run's
+// artifacts. A time that is none is an error and not a missing time, because whoever compares start times
+// would overlook the job.
+func ParseProwJob(body []byte) (prow.Job, error) {
+	var w wireJob
+	if err := yaml.Unmarshal(body, &w); err != nil {
+		return prow.Job{}, fmt.Errorf("not a ProwJob: %w", err)
+	}
+	return w.job()
+}
+
+func (w wireJob) job() (prow.Job, error) {
+	if w.Metadata.Name == "" {
+		return prow.Job{}, errNotProwJob
+	}
+	return prow.Job{
+		ID:             w.Metadata.Name,
+		Name:           w.Spec.Job,
+		Type:           prow.JobType(w.Spec.Type),
+		State:          prow.State(w.Status.State),
+		Cluster:        w.Spec.Cluster,
+		Refs:           w.Spec.Refs.refs(),
+		ExtraRefs:      allRefs(w.Spec.ExtraRefs),
+		Labels:         w.Metadata.Labels,
+		Annotations:    w.Metadata.Annotations,
+		StartTime:      orZero(w.Status.StartTime),
+		CompletionTime: orZero(w.Status.CompletionTime),
+		URL:            w.Status.URL,
+		BuildID:        w.Status.BuildID,
+		Description:    w.Status.Description,
+	}, nil
+}
+
+func (r *wireRefs) refs() *prow.Refs {
+	if r == nil {
+		return nil
+	}
+	return &prow.Refs{Org: r.Org, Repo: r.Repo, BaseRef: r.BaseRef, BaseSHA: r.BaseSHA}
+}
+
+func allRefs(from []wireRefs) []prow.Refs {
+	var to []prow.Refs
+	for _, r := range from {
+		to = append(to, *r.refs())
+	}
+	return to
+}
+
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

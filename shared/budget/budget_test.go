@@ -1,0 +1,188 @@
+package budget_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"prowgate/shared/budget"
+)
+
+var start = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+var openShift = budget.Limit{PerMinute: 9, Burst: 5}
+
+// caller is somebody who wants to send one request, and comes back when told to.
+type caller struct {
+	name  string
+	abort bool
+	at    time.Time
+}
+
+// serve lets callers take turns until each was let go, and returns when that was, in seconds.
+func serve(t *testing.T, s budget.State, l budget.Limit, callers ...caller) (budget.State, map[string]float64) {
+	t.Helper()
+	sent := map[string]float64{}
+	for rounds := 0; len(callers) > 0; rounds++ {
+		if rounds > 10_000 {
+			t.Fatal("somebody is never let go")
+		}
+		slices.SortStableFunc(callers, func(a, b caller) int { return a.at.Compare(b.at) })
+		c := callers[0]
+		var at time.Time
+		s, at = s.Take(l, c.name, c.abort, c.at)
+		if at.After(c.at) {
+			callers[0].at = at
+			continue
+		}
+		sent[c.name] = c.at.Sub(start).Seconds()
+		callers = callers[1:]
+	}
+	return s, sent
+}
+
+// nginx is the limit that stands in front of Gangway: limit_req with burst and nodelay.
+func nginx(l budget.Limit, sent []float64) (refused int) {
+	slices.Sort(sent)
+	interval, excess, last := 60/float64(l.PerMinute), -1.0, 0.0
+	for i, at := range sent {
+		next := 0.0
+		if i > 0 {
+			next = max(0, excess-(at-last)/interval+1)
+		}
+		if next > float64(l.Burst) {
+			refused++
+			continue
+		}
+		excess, last = next, at
+	}
+	return refused
+}
+
+func values(m map[string]float64) []float64 {
+	var v []float64
+	for _, x := range m {
+		v = append(v, x)
+	}
+	slices.Sort(v)
+	return v
+}
+
+func regions(n int) []caller {
+	var callers []caller
+	for i := range n {
+		callers = append(callers, caller{name: fmt.Sprintf("gate:%02d", i), at: start})
+	}
+	return callers
+}
+
+func TestTwentyRegionsAtOnce(t *testing.T) {
+	_, sent := serve(t, budget.State{}, openShift, regions(20)...)
+	times := values(sent)
+	if refused := nginx(openShift, times); refused > 0 {
+		t.Errorf("%d of %v are over the limit", refused, times)
+	}
+	for i := 1; i < len(times); i++ {
+		if times[i]-times[i-1] < 2 {
+			t.Errorf("submissions at %v and %v: less than 2 s apart", times[i-1], times[i])
+		}
+	}
+	if last, least := times[19], 14*60.0/9; last > 1.05*least {
+		t.Errorf("the last is let go after %.1f s; the limit allows %.1f s", last, least)
+	}
+}
+
+func TestAnAbortGoesBeforeSubmissions(t *testing.T) {
+	callers := append(regions(20), caller{name: "abort:x", abort: true, at: start.Add(30 * time.Second)})
+	_, sent := serve(t, budget.State{}, openShift, callers...)
+	if at := sent["abort:x"]; at > 30+60.0/9 {
+		t.Errorf("the abort was let go at %.1f s, asked at 30 s", at)
+	}
+	if refused := nginx(openShift, values(sent)); refused > 0 {
+		t.Errorf("%d requests are over the limit: %v", refused, values(sent))
+	}
+}
+
+func TestAbortsAreNotSpaced(t *testing.T) {
+	_, sent := serve(t, budget.State{}, openShift,
+		caller{"a", true, start}, caller{"b", true, start}, caller{"c", true, start})
+	if got := values(sent); got[2] != 0 {
+		t.Errorf("three aborts were let go at %v, want at once", got)
+	}
+}
+
+func TestOneWhoNeverComesBackHoldsNobodyUp(t *testing.T) {
+	s, now := budget.State{}, start
+	for i := range 5 { // uses the burst up
+		s, _ = s.Take(openShift, fmt.Sprint("first", i), true, now)
+	}
+	s, _ = s.Take(openShift, "ghost", false, now)
+	s, at := s.Take(openShift, "next", false, now)
+	if s, back := s.Take(openShift, "next", false, at); back.After(at) || len(s.Line) != 1 || s.Line[0].Holder != "ghost" {
+		t.Errorf("told %s, let go %s, line %v", at, back, s.Line)
+	}
+	s, _ = s.Take(openShift, "later", false, at.Add(time.Minute))
+	for _, p := range s.Line {
+		if p.Holder == "ghost" {
+			t.Error("the ghost still has its place")
+		}
+	}
+}
+
+func TestAskingAgainTakesNoSecondPlace(t *testing.T) {
+	s := budget.State{}
+	for i := range 5 {
+		s, _ = s.Take(openShift, fmt.Sprint("first", i), true, start)
+	}
+	s, first := s.Take(openShift, "x", false, start)
+	s, second := s.Take(openShift, "x", false, start.Add(500*time.Millisecond))
+	if len(s.Line) != 1 || !first.Equal(second) {
+		t.Errorf("line %v; told %s and %s", s.Line, first, second)
+	}
+}
+
+func TestLineIsBounded(t *testing.T) {
+	s := budget.State{}
+	for i := range 1000 {
+		s, _ = s.Take(openShift, fmt.Sprint(i), false, start)
+	}
+	if len(s.Line) > 500 {
+		t.Errorf("%d places", len(s.Line))
+	}
+	s, at := s.Take(openShift, "abort", true, start)
+	if len(s.Line) > 501 || at.Sub(start) > 10*time.Second {
+		t.Errorf("an abort behind a full line is told %s", at.Sub(start))
+	}
+}
+
+func TestDrain(t *testing.T) {
+	s := budget.State{}.Drain(openShift, start)
+	_, at := s.Take(openShift, "x", true, start)
+	if wait := at.Sub(start).Round(time.Millisecond); wait != 6667*time.Millisecond {
+		t.Errorf("after a refusal the next goes out after %s, want one interval", wait)
+	}
+}
+
+func TestIdleTimeDoesNotPileUp(t *testing.T) {
+	s, _ := budget.State{}.Take(openShift, "x", true, start)
+	late := start.Add(24 * time.Hour)
+	var callers []caller
+	for i := range 20 {
+		callers = append(callers, caller{fmt.Sprint(i), true, late})
+	}
+	_, sent := serve(t, s, openShift, callers...)
+	if refused := nginx(openShift, values(sent)); refused > 0 {
+		t.Errorf("%d requests are over the limit: %v", refused, values(sent))
+	}
+}
+
+func BenchmarkTakeInALongLine(b *testing.B) {
+	s := budget.State{}
+	for i := range 500 {
+		s, _ = s.Take(openShift, fmt.Sprint(i), false, start)
+	}
+	for b.Loop() {
+		s.Take(openShift, "499", false, start)
+	}
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"prowgate/gangway/prow"
+	"prowgate/shared/fault"
+	"prowgate/shared/gate"
+	"prowgate/shared/queue"
+)
+
+// carryOut does what a command says. A foreign failure of Gangway, Deck or the bucket is a result like
+// any other; an error is a failure of the store or the queue.
+func (e *Engine) carryOut(ctx context.Context, r gate.Record, c gate.Command) (gate.Event, error) {
+	switch c := c.(type) {
+	case gate.TakeTurn:
+		return e.takeTurn(ctx, r, c)
+	case gate.Submit:
+		return e.submit(ctx, c), nil
+	case gate.FindJob:
+		return e.findJob(ctx, c), nil
+	case gate.ReadStatus:
+		j, found, err := e.Deck.Job(ctx, c.ExecutionID)
+		return gate.StatusRead{Turn: c.Turn, Job: j, Found: found, Failure: failure(err)}, nil
+	case gate.ReadUploaded:
+		j, found, err := e.Artifacts.Job(ctx, c.JobURL)
+		return gate.UploadedRead{Turn: c.Turn, Job: j, Found: found, Failure: failure(err)}, nil
+	case gate.ReadEvidence:
+		return gate.EvidenceRead{Turn: c.Turn, Evidence: e.evidence(ctx, c.JobURL)}, nil
+	case gate.Probe:
+		return e.probe(ctx, c), nil
+	case gate.AbortJob:
+		err := e.Gangway.Abort(ctx, c.Abort)
+		return gate.AbortAnswered{Turn: c.Turn, Failure: failure(err)}, nil
+	}
+	return e.send(ctx, r, c)
+}
+
+// send carries out the commands that need the queue or the store alone.
+func (e *Engine) send(ctx context.Context, r gate.Record, c gate.Command) (gate.Event, error) {
+	switch c := c.(type) {
+	case gate.SendTick:
+		id := fmt.Sprintf("%s.tick.%d", r.ID(), c.Tick.Seq)
+		return nil, e.post(ctx, e.Queues.Poll, queue.Message{ID: id, CorrelationID: r.ID(), ScheduledAt: c.At}, c.Tick)
+	case gate.SendProgress:
+		return nil, e.post(ctx, e.Queues.Completion, e.notice(r, c.MessageID), c.Notice)
+	case gate.SendCompletion:
+		if err := e.post(ctx, e.Queues.Completion, e.notice(r, c.MessageID), c.Notice); err != nil {
+			return nil, err
+		}
+		return gate.CompletionSent{}, nil
+	case gate.Remove:
+		return nil, e.remove(ctx, r)
+	}
+	return nil, fmt.Errorf("unknown command %T", c)
+}
+
+// completionTTL is how long a message waits for its pipeline.
+const completionTTL = 24 * time.Hour
+
+func (e *Engine) notice(r gate.Record, messageID string) queue.Message {
+	return queue.Message{ID: messageID, SessionID: r.ID(), CorrelationID: r.ID(), TTL: completionTTL}
+}
+
+func (e *Engine) post(ctx context.Context, name string, m queue.Message, body any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode message %s: %w", m.ID, err)
+	}
+	m.Body, m.ContentType = encoded, queue.ContentType
+	return e.Queue.Send(ctx, name, m)
+}
+
+func (e *Engine) remove(ctx context.Context, r gate.Record) error {
+	entry, found, err := e.Store.Load(ctx, r.Key())
+	if err != nil || !found {
+		return err
+	}
+	err = e.Store.Delete(ctx, entry.Key, entry.Version)
+	if fault.Is(err, fault.Conflict) {
+		return nil // somebody needs it after all
+	}
+	return err
+}
+
+func (e *Engine) submit(ctx context.Context, c gate.Submit) gate.Event {
+	if e.Clock().After(c.Before) {
+		f := gate.Failure{Kind: fault.NothingHappened, Text: "this process was held up between the claim and the submission"}
+		return gate.SubmitFailed{Claim: c.Claim, Failure: f}
+	}
+	id, err := e.Gangway.Create(ctx, c.Gating.Submission(e.ExclusiveLabels))
+	if err != nil {
+		return gate.SubmitFailed{Claim: c.Claim, Failure: *failure(err)}
+	}
+	return gate.Submitted{Claim: c.Claim, ExecutionID: id}
+}
+
+func (e *Engine) findJob(ctx context.Context, c gate.FindJob) gate.Event {
+	listing, err := e.Deck.Jobs(ctx, func(j prow.Job) bool { return j.Labels[gate.KeyGateID] == c.GateID })
+	return gate.Looked{Turn: c.Turn, Listing: listing, Failure: failure(err)}
+}
+
+func (e *Engine) probe(ctx context.Context, c gate.Probe) gate.Event {
+	second := c.Target.StartTime.Truncate(time.Second)
+	listing, err := e.Deck.Jobs(ctx, func(j prow.Job) bool {
+		return j.ID == c.Target.ID || j.StartTime.Truncate(time.Second).Equal(second)
+	})
+	return gate.Probed{Turn: c.Turn, Target: c.Target, Listing: listing, Failure: failure(err)}
+}
+
+// failure returns a foreign failure as the decision sees it, nil for none.
+func failure(err error) *gate.Failure {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	var f *fault.Error
+	if errors.As(err, &f) && f.Text != "" {
+		text = f.Text
+	}
+	return &gate.Failure{Kind: fault.KindOf(err), Text: text, RetryAfter: fault.RetryAfter(err)}
+}

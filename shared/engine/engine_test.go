@@ -1,0 +1,379 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"prowgate/gangway/prow"
+	"prowgate/shared/engine"
+	"prowgate/shared/fault"
+	"prowgate/shared/gate"
+	"prowgate/shared/queue"
+	"prowgate/shared/store"
+	"prowgate/shared/store/memory"
+)
+
+var start = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// rig is an engine with everything around it under the test's control.
+type rig struct {
+	*engine.Engine
+	now     time.Time
+	store   *brokenStore
+	sent    []queue.Message
+	queues  []string
+	sendErr error
+
+	created   []prow.Submission
+	createErr error
+	aborted   []prow.Abort
+	job       prow.Job
+	listing   prow.Listing
+	objects   map[string]string
+	onCreate  func()
+}
+
+func newRig() *rig {
+	r := &rig{now: start, store: &brokenStore{Store: memory.New()}}
+	r.Engine = engine.New(engine.Parts{
+		Gangway: r, Deck: deck{r}, Artifacts: artifacts{r}, Store: r.store, Queue: r,
+		Queues: engine.Queues{Poll: "poll", Completion: "completion"},
+		Clock:  func() time.Time { return r.now }, RatePerMinute: 9, Burst: 5,
+	})
+	return r
+}
+
+func (r *rig) Create(_ context.Context, s prow.Submission) (string, error) {
+	if r.onCreate != nil {
+		r.onCreate()
+	}
+	r.created = append(r.created, s)
+	return "e1", r.createErr
+}
+
+func (r *rig) Abort(_ context.Context, a prow.Abort) error {
+	r.aborted = append(r.aborted, a)
+	return nil
+}
+
+func (r *rig) Send(_ context.Context, name string, m queue.Message) error {
+	if r.sendErr != nil {
+		return r.sendErr
+	}
+	r.sent, r.queues = append(r.sent, m), append(r.queues, name)
+	return nil
+}
+
+type deck struct{ *rig }
+
+func (d deck) Job(context.Context, string) (prow.Job, bool, error) { return d.job, d.job.ID != "", nil }
+
+func (d deck) Jobs(_ context.Context, keep func(prow.Job) bool) (prow.Listing, error) {
+	l := prow.Listing{At: d.listing.At, Seen: len(d.listing.Jobs)}
+	for _, j := range d.listing.Jobs {
+		if keep(j) {
+			l.Jobs = append(l.Jobs, j)
+		}
+	}
+	return l, nil
+}
+
+type artifacts struct{ *rig }
+
+func (a artifacts) List(context.Context, string) ([]string, error) {
+	var names []string
+	for name := range a.objects {
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func (a artifacts) Read(_ context.Context, _, name string) ([]byte, bool, error) {
+	body, ok := a.objects[name]
+	if body == "large" {
+		return nil, false, &fault.Error{Kind: fault.Refused, Text: "larger than 1 MiB"}
+	}
+	return []byte(body), ok, nil
+}
+
+func (a artifacts) Job(context.Context, string) (prow.Job, bool, error) {
+	return prow.Job{}, false, nil
+}
+
+// brokenStore fails or interferes when it is told to.
+type brokenStore struct {
+	store.Store
+	before, after error
+	onSave        func()
+}
+
+func (s *brokenStore) Save(ctx context.Context, e store.Entry) (string, error) {
+	if f := s.onSave; f != nil {
+		s.onSave = nil
+		f()
+	}
+	if s.before != nil {
+		return "", s.before
+	}
+	version, err := s.Store.Save(ctx, e)
+	if s.after != nil {
+		return "", s.after
+	}
+	return version, err
+}
+
+func gating(t *testing.T, fields string) gate.Gating {
+	t.Helper()
+	g, rejection, err := gate.ParseGating([]byte(
+		`{"gateId":"g1","jobName":"e2e","cloud":"public","environment":"int","region":"westus3"` + fields + `}`))
+	if err != nil || rejection != nil {
+		t.Fatal(err, rejection)
+	}
+	return g
+}
+
+func (r *rig) record(t *testing.T) gate.Record {
+	t.Helper()
+	e, ok, err := r.store.Load(t.Context(), "gate:g1")
+	if err != nil || !ok {
+		t.Fatal("no record", err)
+	}
+	rec, err := gate.DecodeRecord(e.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMessagesOfOneGate(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	r.job = prow.Job{ID: "e1", State: prow.Success, StartTime: start}
+	r.now = start.Add(15 * time.Second)
+	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 2}))
+	var got []string
+	for i, m := range r.sent {
+		got = append(got, fmt.Sprintf("%s %s session=%q ttl=%s at=%s", r.queues[i], m.ID, m.SessionID, m.TTL, m.ScheduledAt.Format("05")))
+	}
+	want := []string{
+		`completion g1.progress.1 session="g1" ttl=24h0m0s at=00`,
+		`poll g1.tick.2 session="" ttl=0s at=15`,
+		`completion g1.completion session="g1" ttl=24h0m0s at=00`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if rec := r.record(t); !rec.Sent || rec.Phase != gate.PhaseDone {
+		t.Errorf("sent=%t %s", rec.Sent, rec.Phase)
+	}
+	var n gate.Notice
+	if err := json.Unmarshal(r.sent[2].Body, &n); err != nil || n.Outcome != gate.Succeeded || r.sent[2].ContentType != "application/json" {
+		t.Errorf("%s %v", r.sent[2].Body, err)
+	}
+}
+
+func TestTickWithoutARecordIsDropped(t *testing.T) {
+	r := newRig()
+	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 2}))
+	if len(r.sent) > 0 {
+		t.Errorf("sent %v", r.queues)
+	}
+}
+
+func TestConflictIsDecidedAgain(t *testing.T) {
+	r := newRig()
+	r.onCreate = func() { // a cancellation comes while the POST is under way
+		must(t, r.Cancel(t.Context(), gate.CancelRequest{GateID: "g1"}))
+	}
+	r.job = prow.Job{ID: "e1", State: prow.Success, StartTime: start}
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	rec := r.record(t)
+	if rec.Verdict == nil || rec.Verdict.Outcome != gate.Cancelled || rec.ExecutionID != "e1" {
+		t.Errorf("%+v", rec)
+	}
+}
+
+func TestRaceForTheRecordIsDecidedOnTheNewerOne(t *testing.T) {
+	r := newRig()
+	r.store.onSave = func() { must(t, r.Cancel(t.Context(), gate.CancelRequest{GateID: "g1"})) }
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	if len(r.created) > 0 {
+		t.Error("a cancelled gate was submitted")
+	}
+	if v := r.record(t).Verdict; v == nil || v.Outcome != gate.Cancelled {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestStoreFailures(t *testing.T) {
+	away := &fault.Error{Kind: fault.NothingHappened, Text: "away"}
+	lost := &fault.Error{Kind: fault.MayHaveHappened, Text: "answer lost"}
+	for name, s := range map[string]*brokenStore{
+		"before": {Store: memory.New(), before: away}, "after": {Store: memory.New(), after: lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			*r.store = *s
+			if err := r.Submit(t.Context(), gating(t, "")); err == nil {
+				t.Fatal("the message is to be delivered again")
+			}
+			if len(r.created) > 0 {
+				t.Error("a POST without a claim that is known to be stored")
+			}
+			r.store.before, r.store.after = nil, nil
+			must(t, r.Submit(t.Context(), gating(t, "")))
+			must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 1}))
+			if len(r.created) != 1 {
+				t.Errorf("%d POSTs", len(r.created))
+			}
+		})
+	}
+}
+
+func TestQueueFailureIsRepairedByTheRedelivery(t *testing.T) {
+	r := newRig()
+	r.sendErr = errors.New("away")
+	if err := r.Submit(t.Context(), gating(t, "")); err == nil {
+		t.Fatal("the message is to be delivered again")
+	}
+	r.sendErr = nil
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	if len(r.created) != 1 || len(r.sent) != 1 || r.sent[0].ID != "g1.tick.2" {
+		t.Errorf("%d POSTs, sent %v", len(r.created), r.sent)
+	}
+}
+
+func TestAProcessThatWasHeldUpDoesNotPost(t *testing.T) {
+	r := newRig()
+	saves := 0
+	r.store.onSave = func() {}
+	hold := func() {}
+	hold = func() {
+		if saves++; saves == 3 { // accepted, budget, claim
+			r.now = r.now.Add(21 * time.Second)
+			return
+		}
+		r.store.onSave = hold
+	}
+	r.store.onSave = hold
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	if len(r.created) > 0 || r.record(t).Phase != gate.PhaseAccepted {
+		t.Errorf("%d POSTs, %s", len(r.created), r.record(t).Phase)
+	}
+}
+
+func TestCancelOfAGateAndAnExecution(t *testing.T) {
+	both := gate.CancelRequest{GateID: "g1", ExecutionID: "e9", Reason: "r"}
+	t.Run("unknown gate", func(t *testing.T) {
+		r := newRig()
+		r.job = prow.Job{ID: "e9", State: prow.Success}
+		must(t, r.Cancel(t.Context(), both))
+		if _, ok, _ := r.store.Load(t.Context(), "abort:e9"); !ok {
+			t.Error("the execution was left alone")
+		}
+		if rec := r.record(t); rec.Cancel == nil {
+			t.Error("there is no tombstone")
+		}
+	})
+	t.Run("known gate", func(t *testing.T) {
+		r := newRig()
+		must(t, r.Submit(t.Context(), gating(t, "")))
+		r.job = prow.Job{ID: "e1", State: prow.Success}
+		must(t, r.Cancel(t.Context(), both))
+		if _, ok, _ := r.store.Load(t.Context(), "abort:e9"); ok {
+			t.Error("an execution that is not the gate's was touched")
+		}
+	})
+}
+
+func TestGuardedAbort(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	refs := []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}
+	r.job = prow.Job{ID: "e1", Type: prow.Periodic, State: prow.Pending, StartTime: start, ExtraRefs: refs}
+	sibling := r.job
+	sibling.ID, sibling.Name, sibling.State = "e2", "other", prow.Scheduling
+	r.now = start.Add(time.Minute)
+	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job, sibling}}
+	must(t, r.Cancel(t.Context(), gate.CancelRequest{GateID: "g1"}))
+	if len(r.aborted) > 0 {
+		t.Fatalf("a sibling's job could have been hit: %+v", r.aborted)
+	}
+	r.listing.Jobs[1].State = prow.Success
+	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: r.record(t).Turn.Seq}))
+	want := []prow.Abort{{Current: prow.Pending, Type: prow.Periodic, Org: "Azure", Repo: "ARO-HCP", Start: start}}
+	if diff := cmp.Diff(want, r.aborted); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClassificationReadsStepsOnly(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, `,"gatePromotion":true,"allowEv2Retry":true`)))
+	r.job = prow.Job{ID: "e1", State: prow.Failure, URL: "https://deck/view/gs/b/p"}
+	r.objects = map[string]string{
+		"finished.json":                              `{"passed":false,"result":"FAILURE"}`,
+		"artifacts/e2e/test/finished.json":           `{"passed":false,"metadata":{"ev2-failed-tests":["a"],"ev2-allow-retry-tests":["a"]}}`,
+		"artifacts/e2e/test/artifacts/finished.json": "large",
+	}
+	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 2}))
+	if v := r.record(t).Verdict; v == nil || v.Retry != gate.KnownIssueEligible {
+		t.Errorf("%+v", v)
+	}
+	if last := r.sent[len(r.sent)-1]; !strings.Contains(string(last.Body), gate.Marker(gate.KnownIssueEligible)) {
+		t.Errorf("no marker in %s", last.Body)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	r.sent = nil
+	r.now = start.Add(time.Hour)
+	must(t, r.Sweep(t.Context()))
+	if len(r.sent) != 1 || r.sent[0].ID != "g1.tick.3" {
+		t.Fatalf("sent %v", r.sent)
+	}
+	r.job = prow.Job{ID: "e1", State: prow.Success}
+	r.sendErr = errors.New("away")
+	if err := r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 3}); err == nil {
+		t.Fatal("the completion could not be sent")
+	}
+	r.sendErr, r.sent = nil, nil
+	r.now = r.now.Add(3 * time.Minute)
+	must(t, r.Sweep(t.Context()))
+	if len(r.sent) != 1 || r.sent[0].ID != "g1.completion" || !r.record(t).Sent {
+		t.Fatalf("sent %v", r.sent)
+	}
+	r.now = r.now.Add(gate.Retention)
+	must(t, r.Sweep(t.Context()))
+	if _, ok, _ := r.store.Load(t.Context(), "gate:g1"); ok {
+		t.Error("a record that was closed 30 days ago is still there")
+	}
+}
+
+func TestTwentyRegionsTakeTurns(t *testing.T) {
+	r := newRig()
+	for i := range 20 {
+		g := gating(t, "")
+		g.GateID = fmt.Sprintf("g%d", i)
+		must(t, r.Submit(t.Context(), g))
+	}
+	if len(r.created) != 1 {
+		t.Errorf("%d submissions within one second", len(r.created))
+	}
+}

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"context"
+
+	"prowgate/shared/gate"
+)
+
+// logChange writes what a decision added to the record's timeline.
+func (e *Engine) logChange(ctx context.Context, before, after gate.Record) {
+	for _, m := range added(before.Timeline, after.Timeline) {
+		e.Log.InfoContext(ctx, m.Text, "event", m.Event, "gateId", after.GateID, "executionId", after.ExecutionID,
+			"job", after.Gating.JobName, "region", after.Gating.Region, "phase", string(after.Phase))
+	}
+}
+
+// added returns the moments behind the last one that both timelines have.
+func added(before, after []gate.Moment) []gate.Moment {
+	if len(before) == 0 {
+		return after
+	}
+	last := before[len(before)-1]
+	for i := len(after) - 1; i >= 0; i-- {
+		if after[i] == last {
+			return after[i+1:]
+		}
+	}
+	return after
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"prowgate/shared/budget"
+	"prowgate/shared/fault"
+	"prowgate/shared/gate"
+	"prowgate/shared/store"
+)
+
+// budgetKey is the one document from which all instances take their requests to Gangway.
+const budgetKey = "budget:gangway"
+
+// takeTurn asks the shared budget. When too many ask at once, the gate comes back a little later.
+func (e *Engine) takeTurn(ctx context.Context, r gate.Record, c gate.TakeTurn) (gate.Event, error) {
+	var at time.Time
+	err := e.changeBudget(ctx, func(s budget.State, now time.Time) budget.State {
+		s, at = s.Take(e.limit(), r.Key(), c.Abort != nil, now)
+		return s
+	})
+	if fault.Is(err, fault.Conflict) {
+		at, err = e.Clock().Add(time.Second), nil
+	}
+	return gate.TurnTaken{Turn: c.Turn, Abort: c.Abort, At: at}, err
+}
+
+func (e *Engine) limit() budget.Limit {
+	return budget.Limit{PerMinute: e.RatePerMinute, Burst: e.Burst}
+}
+
+func (e *Engine) changeBudget(ctx context.Context, change func(budget.State, time.Time) budget.State) error {
+	var lost error
+	for range mostConflicts {
+		entry, found, err := e.Store.Load(ctx, budgetKey)
+		if err != nil {
+			return err
+		}
+		var s budget.State
+		if found {
+			if err := json.Unmarshal(entry.Body, &s); err != nil {
+				return fmt.Errorf("budget: %w", err)
+			}
+		}
+		body, err := json.Marshal(change(s, e.Clock()))
+		if err != nil {
+			return fmt.Errorf("budget: %w", err)
+		}
+		_, lost = e.Store.Save(ctx, store.Entry{Key: budgetKey, Version: entry.Version, Body: body})
+		if lost == nil || !fault.Is(lost, fault.Conflict) {
+			return lost
+		}
+	}
+	return lost
+}

@@ -1,0 +1,249 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"prowgate/gangway/prow"
+	"prowgate/shared/fault"
+)
+
+const (
+	abortRetry   = 30 * time.Second // between two looks at a guard that says no
+	abortCheck   = 5 * time.Second  // between two looks at a job that is asked to end
+	abortRepeat  = 20 * time.Second // between two requests for one job
+	abortMost    = 10               // requests for one job
+	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline
+	abortSettled = 10 * time.Second // how long an abort must have been seen before it is believed
+	abortUnowned = time.Hour        // how long the abort of a job that no gate owns is tried
+)
+
+// cancelAsked marks the record, for good, and then acts by what there is.
+func (d *decision) cancelAsked(e CancelAsked) {
+	r, reason := &d.r, e.Reason
+	r.GateID = e.GateID
+	if r.Cancel != nil {
+		d.cancelAgain()
+		return
+	}
+	switch r.Phase {
+	case PhaseConcluding:
+		d.note("cancel", "came after the job's end was seen: the verdict stays")
+		d.resend()
+	case PhaseDone:
+		d.cancelDone(reason)
+	default:
+		d.takeCancel(reason)
+		d.cancelNow()
+	}
+}
+
+func (d *decision) takeCancel(reason string) {
+	d.r.Cancel = &Cancel{At: d.now, Reason: clip(reason, 1000)}
+	d.note("cancel", "%s", reason)
+}
+
+// cancelAgain repeats what may have been lost with the process that took the cancellation.
+func (d *decision) cancelAgain() {
+	if d.r.live() {
+		d.sayCancelTaken()
+	}
+	d.resend()
+}
+
+func (d *decision) sayCancelTaken() {
+	d.progressAs(d.r.ID()+".cancel", "the cancellation was taken")
+}
+
+func (d *decision) cancelNow() {
+	switch d.r.Phase {
+	case PhaseAccepted:
+		d.concludeCancelled(AbortNotNeeded, "cancelled before the submission: no job was made")
+	case PhaseSubmitting:
+		d.sayCancelTaken()
+		d.takeOver()
+		d.work()
+	case PhaseRunning:
+		d.sayCancelTaken()
+		d.takeOver()
+		d.cancelRunning()
+	}
+}
+
+func (d *decision) cancelRunning() {
+	if !d.r.Gating.AbortOnCancel {
+		d.concludeCancelled(AbortDisabled, "abortOnCancel is off: the job was left running")
+		return
+	}
+	d.r.Abort = Abort{State: AbortWanted}
+	d.work()
+}
+
+// cancelDone acts on a gate that has its verdict: only a job that outlived its gate's time-out is
+// aborted.
+func (d *decision) cancelDone(reason string) {
+	r := &d.r
+	if r.Verdict == nil || r.Verdict.Outcome != TimedOut || !r.Gating.AbortOnCancel {
+		d.resend()
+		return
+	}
+	d.takeCancel(reason)
+	d.sendVerdict()
+	d.sayCancelTaken()
+	d.r.Abort = Abort{State: AbortWanted}
+	d.takeOver()
+	d.work()
+}
+
+// abortAsked begins the abort of a job that no gate owns.
+func (d *decision) abortAsked(e AbortAsked) {
+	r := &d.r
+	if r.Phase != PhaseNone {
+		d.cancelAgain()
+		return
+	}
+	r.Phase, r.ExecutionID, r.SubmittedAt = PhaseRunning, e.ExecutionID, d.now
+	r.Gating = Gating{AbortOnCancel: true, Timeout: Duration(abortUnowned)}
+	d.takeCancel(e.Reason)
+	d.takeOver()
+	d.sayCancelTaken()
+	d.cancelRunning()
+}
+
+// workAbort goes on with the abort of a job that was just seen not to have ended.
+func (d *decision) workAbort(target prow.Job) {
+	a := d.r.Abort
+	switch {
+	case d.now.After(d.abortUntil()) || a.Requests >= abortMost && d.now.After(a.LastAt.Add(abortRepeat)):
+		d.giveUpAbort()
+	case a.Requests > 0 && d.now.Before(a.LastAt.Add(abortRepeat)):
+		d.endTurn(d.now.Add(abortCheck))
+	case never(target) != "":
+		d.finishAbort(AbortSkipped, never(target))
+	case !changeable(target.State):
+		d.putOff(fmt.Sprintf("Gangway cannot change a job in state %q", target.State), abortRetry)
+	case d.now.Before(target.StartTime.Add(proofAge)):
+		d.putOffUntil(fmt.Sprintf("only a listing made %s after the job's start shows every job of that second", proofAge),
+			target.StartTime.Add(proofAge+time.Second))
+	default:
+		d.do(Probe{Turn: d.r.Turn.Seq, Target: target})
+	}
+}
+
+func (d *decision) abortUntil() time.Time {
+	least := d.now
+	if d.r.Cancel != nil {
+		least = d.r.Cancel.At.Add(abortAtLeast)
+	}
+	return laterOf(d.r.deadline(), least)
+}
+
+// probed asks the guard, and for a turn at Gangway when it has nothing against the abort.
+func (d *decision) probed(e Probed) {
+	if !d.r.Abort.pending() {
+		return
+	}
+	if e.Failure != nil {
+		d.putOff("the job list cannot be read: "+e.Failure.Text, abortRetry)
+		return
+	}
+	if why := guard(e.Target, e.Listing); why != "" {
+		d.putOff(why, abortRetry)
+		return
+	}
+	a := abortOf(e.Target)
+	d.do(TakeTurn{Turn: d.r.Turn.Seq, Abort: &a})
+}
+
+// abortTurnTaken records the request before it is sent.
+func (d *decision) abortTurnTaken(a prow.Abort, at time.Time) {
+	r := &d.r
+	switch {
+	case !r.Abort.pending() || r.Abort.Requests > 0 && d.now.Before(r.Abort.LastAt.Add(abortRepeat)):
+		return // another delivery of this turn's message has just sent it
+	case at.After(d.now):
+		d.putOffUntil("waiting for its turn at Gangway", at)
+		return
+	}
+	r.Abort.State = AbortRequested
+	r.Abort.Requests++
+	r.Abort.LastAt = d.now
+	d.note("abort", "asking Gangway to abort the job (state %s, request %d)", stateName(a.Current), r.Abort.Requests)
+	d.do(AbortJob{Turn: r.Turn.Seq, Abort: a})
+}
+
+// abortAnswered waits for the state to change: a 200 is not an abort, and an error may hide one.
+func (d *decision) abortAnswered(f *Failure) {
+	r := &d.r
+	switch {
+	case !r.Abort.pending():
+	case f == nil:
+		d.endTurn(d.now.Add(abortCheck))
+	case f.Kind == fault.Refused:
+		d.finishAbort(AbortFailed, "Gangway refused the abort: "+f.Text)
+	case f.Kind == fault.NothingHappened:
+		d.putOff("Gangway could not be asked: "+f.Text, max(f.RetryAfter, abortRepeat))
+	default:
+		d.note("abort", "the answer is not clear: %s", f.Text)
+		d.endTurn(d.now.Add(abortCheck))
+	}
+}
+
+func (d *decision) putOff(why string, wait time.Duration) { d.putOffUntil(why, d.now.Add(wait)) }
+
+// putOffUntil says once for each reason that the abort has to wait, and why; when its time is over, it
+// gives up with that reason.
+func (d *decision) putOffUntil(why string, next time.Time) {
+	if d.now.After(d.abortUntil()) {
+		d.r.Abort.Reason = why
+		d.giveUpAbort()
+		return
+	}
+	if d.r.Abort.Reason != why {
+		d.r.Abort.Reason = why
+		d.note("abort", "put off: %s", why)
+		d.progress("the abort is put off: " + why)
+	}
+	d.endTurn(next)
+}
+
+func (d *decision) giveUpAbort() {
+	a := d.r.Abort
+	switch {
+	case a.Requests > 0:
+		d.finishAbort(AbortFailed, fmt.Sprintf("not confirmed: the job is still %s after %d requests",
+			stateName(d.r.State), a.Requests))
+	default:
+		d.finishAbort(AbortSkipped, a.Reason)
+	}
+}
+
+// abortEnded reports a job that ended while its abort was wanted. An abort that has no completion time
+// yet may still be overwritten by a patch of plank's own, so that it must be seen again.
+func (d *decision) abortEnded() {
+	r := &d.r
+	if r.Abort.Requests > 0 && r.State == prow.Aborted {
+		if r.CompletedAt.IsZero() && d.now.Before(r.EndSeenAt.Add(abortSettled)) {
+			d.endTurn(d.now.Add(abortCheck))
+			return
+		}
+		d.finishAbort(AbortDone, "the job was seen to be aborted")
+		return
+	}
+	d.finishAbort(AbortNotNeeded, "the job ended by itself: "+stateName(d.r.State))
+}
+
+// finishAbort ends the abort: with the verdict, or as progress when the verdict has been given.
+func (d *decision) finishAbort(outcome AbortOutcome, reason string) {
+	r := &d.r
+	r.Abort.State, r.Abort.Outcome, r.Abort.Reason = AbortGivenUp, outcome, reason
+	if outcome == AbortDone || outcome == AbortNotNeeded {
+		r.Abort.State = AbortConfirmed
+	}
+	d.note("abort", "%s: %s", outcome, reason)
+	if r.Phase == PhaseDone {
+		d.progress("abort " + string(outcome) + ": " + reason)
+		return
+	}
+	d.concludeCancelled(outcome, reason)
+}

@@ -1,0 +1,332 @@
+package gate_test
+
+import (
+	"testing"
+	"time"
+
+	"prowgate/gangway/prow"
+	"prowgate/shared/gate"
+)
+
+func TestPassingGate(t *testing.T) {
+	s := newStory(t).accept("").takeTurn().submitted()
+	s.after(15 * time.Second).tick().status(prow.Pending)
+	s.after(time.Minute).tick().status(prow.Pending)
+	s.after(time.Minute).tick().status(prow.Success)
+	s.give(gate.CompletionSent{})
+	s.tells(`
+		0s Accepted -> accepted
+		  take a turn
+		0s TurnTaken -> submitting
+		  submit, claim 1
+		0s Submitted -> running
+		  progress .progress.1: submitted as execution e1
+		  tick 2 at 15s
+		15s Ticked -> running
+		  ReadStatus
+		15s StatusRead -> running
+		  progress .progress.2: job is pending
+		  tick 3 at 1m15s
+		1m15s Ticked -> running
+		  ReadStatus
+		1m15s StatusRead -> running
+		  tick 4 at 2m15s
+		2m15s Ticked -> running
+		  ReadStatus
+		2m15s StatusRead -> done
+		  completion: succeeded passed=true 
+		2m15s CompletionSent -> done`)
+}
+
+func TestVerdicts(t *testing.T) {
+	tests := []struct {
+		state     prow.State
+		promotion string
+		want      string
+	}{
+		{prow.Success, `"gatePromotion":true`, "completion: succeeded passed=true "},
+		{prow.Failure, `"gatePromotion":true`, "completion: failed passed=false Prow job e2e failed: https://deck/e1"},
+		{prow.Aborted, `"gatePromotion":true`, "completion: aborted passed=false Prow job e2e was aborted: https://deck/e1"},
+		{prow.Errored, `"gatePromotion":true`, "completion: errored passed=false Prow job e2e ended in an error of Prow's own: https://deck/e1"},
+		{prow.Success, `"gatePromotion":false`, "completion: succeeded passed=true "},
+		{prow.Failure, `"gatePromotion":false`, "completion: failed passed=true Prow job e2e failed; the step passes, because gatePromotion is off: https://deck/e1"},
+		{prow.Aborted, `"gatePromotion":false`, "completion: aborted passed=true Prow job e2e was aborted; the step passes, because gatePromotion is off: https://deck/e1"},
+		{prow.Errored, `"gatePromotion":false`, "completion: errored passed=true Prow job e2e ended in an error of Prow's own; the step passes, because gatePromotion is off: https://deck/e1"},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.state)+" "+tt.promotion, func(t *testing.T) {
+			s := newStory(t).running(tt.promotion)
+			s.tick().skip().status(tt.state)
+			s.tells("0s StatusRead -> done\n  " + tt.want)
+		})
+	}
+}
+
+func TestStateThatIsNotKnownIsNotAnEnd(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().skip().status("frozen")
+	s.tells(`
+		0s StatusRead -> running
+		  progress .progress.2: job is frozen
+		  tick 3 at 1m0s`)
+}
+
+func TestErrorWithoutURL(t *testing.T) {
+	s := newStory(t).running(`"gatePromotion":true`)
+	j := s.job(prow.Errored)
+	j.URL = ""
+	s.tick().skip().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j})
+	s.tells(`
+		0s StatusRead -> done
+		  completion: errored passed=false Prow job e2e ended in an error of Prow's own`)
+}
+
+func TestURLIsTakenFromTheNewestAnswer(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().status(prow.Pending)
+	j := s.job(prow.Pending)
+	j.URL = "https://deck/e1-revived"
+	s.tick().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j})
+	if s.r.JobURL != j.URL {
+		t.Errorf("job URL = %s", s.r.JobURL)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	s := newStory(t).accept(`"dryRun":true`)
+	s.tells(`
+		0s Accepted -> done
+		  completion: dry-run passed=true dry run: the message is valid; would submit PERIODIC job e2e: {"jobName":"e2e","type":"periodic","labels":{"ev2.rollout/gate-id":"g1"},"annotations":{"ev2.rollout/cloud":"public","ev2.rollout/environment":"int","ev2.rollout/gate-id":"g1","ev2.rollout/region":"westus3"},"envs":{"MULTISTAGE_PARAM_OVERRIDE_LOCATION":"westus3"}}`)
+}
+
+func TestAdoption(t *testing.T) {
+	s := newStory(t).accept(`"executionId":"e1"`).status(prow.Success)
+	s.tells(`
+		0s Accepted -> running
+		  progress .progress.1: monitoring execution e1
+		  ReadStatus
+		0s StatusRead -> done
+		  completion: succeeded passed=true `)
+}
+
+func TestRejection(t *testing.T) {
+	s := newStory(t)
+	s.give(gate.Refused{Rejection: gate.Rejection{GateID: "g1", Problems: []string{"a: b", "c: d"}}})
+	s.tells(`
+		0s Refused -> done
+		  completion: rejected passed=false the gating message was rejected: a: b; c: d`)
+	s.give(gate.CompletionSent{})
+	s.skip().accept("")
+	s.tells("0s Accepted -> done")
+}
+
+func TestRejectionDoesNotTouchARunningGate(t *testing.T) {
+	s := newStory(t).running("")
+	s.give(gate.Refused{Rejection: gate.Rejection{GateID: "g1", Problems: []string{"a: b"}}})
+	s.tells(`
+		0s Refused -> running
+		  tick 2 at 15s`)
+}
+
+func TestRepeatedGatingMessageRepairs(t *testing.T) {
+	s := newStory(t).running("").accept(`"dryRun":true`)
+	s.tells(`
+		0s Accepted -> running
+		  tick 2 at 15s`)
+	s.tick().status(prow.Success)
+	s.skip().accept("")
+	s.tells(`
+		0s Accepted -> done
+		  completion: succeeded passed=true `)
+	s.give(gate.CompletionSent{})
+	s.skip().accept("")
+	s.tells("0s Accepted -> done")
+}
+
+func TestTicks(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().status(prow.Pending)
+	s.tick().status(prow.Pending)
+	s.skip()
+	if s.turn() != 4 {
+		t.Fatalf("turn = %d", s.turn())
+	}
+	s.give(gate.Ticked{Seq: 3})
+	s.give(gate.Ticked{Seq: 2})
+	s.give(gate.Ticked{Seq: 5})
+	s.give(gate.Ticked{Seq: 4})
+	s.tells(`
+		0s Ticked -> running
+		  tick 4 at 1m0s
+		0s Ticked -> running
+		0s Ticked -> running
+		0s Ticked -> running
+		  ReadStatus`)
+}
+
+func TestResultsOfAnOldTurnCountForNothing(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().status(prow.Pending).skip()
+	before := s.r
+	for _, ev := range []gate.Event{
+		gate.StatusRead{Turn: 2, Found: true, Job: s.job(prow.Success)},
+		gate.UploadedRead{Turn: 2, Found: true, Job: s.job(prow.Success)},
+		gate.EvidenceRead{Turn: 2},
+		gate.Looked{Turn: 2},
+		gate.Probed{Turn: 2},
+		gate.AbortAnswered{Turn: 2},
+		gate.TurnTaken{Turn: 2, At: s.now},
+	} {
+		if commands := s.give(ev); len(commands) != 0 || s.r.Phase != before.Phase || s.r.Turn != before.Turn {
+			t.Errorf("%T of an old turn: %v, %s", ev, commands, s.r.Phase)
+		}
+	}
+}
+
+func TestTimeoutAtTheDeadline(t *testing.T) {
+	s := newStory(t).running(`"timeout":"90s","pollInterval":"60s"`)
+	s.after(15 * time.Second).tick().status(prow.Pending)
+	s.after(time.Minute).tick().status(prow.Pending)
+	s.after(15 * time.Second).tick().status(prow.Pending)
+	s.tells(`
+		15s Ticked -> running
+		  ReadStatus
+		15s StatusRead -> running
+		  progress .progress.2: job is pending
+		  tick 3 at 1m15s
+		1m15s Ticked -> running
+		  ReadStatus
+		1m15s StatusRead -> running
+		  tick 4 at 1m30s
+		1m30s Ticked -> running
+		  ReadStatus
+		1m30s StatusRead -> done
+		  completion: timed-out passed=false Prow job e2e did not end within 1m30s (state pending)`)
+}
+
+func TestEndSeenAtTheDeadlineWins(t *testing.T) {
+	s := newStory(t).running(`"timeout":"90s"`)
+	s.after(90 * time.Second).tick().skip().status(prow.Success)
+	s.tells(`
+		1m30s StatusRead -> done
+		  completion: succeeded passed=true `)
+}
+
+func TestTimeoutWithoutAState(t *testing.T) {
+	s := newStory(t).running(`"timeout":"90s"`)
+	s.after(90 * time.Second).tick().skip()
+	s.give(gate.StatusRead{Turn: s.turn(), Failure: &gate.Failure{Text: "a login page"}})
+	s.tells(`
+		1m30s StatusRead -> done
+		  completion: timed-out passed=false Prow job e2e did not end within 1m30s (state not started); its state could not be read: a login page`)
+}
+
+func TestTimeoutNeverPasses(t *testing.T) {
+	s := newStory(t).running(`"timeout":"90s","gatePromotion":false`)
+	s.after(90 * time.Second).tick().status(prow.Pending)
+	if s.r.Verdict.Passed {
+		t.Error("a time-out passed")
+	}
+}
+
+func TestUnreadableStatusIsReportedOnce(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().skip()
+	for range 2 {
+		s.give(gate.StatusRead{Turn: s.turn(), Failure: &gate.Failure{Text: "a login page"}})
+	}
+	s.tells(`
+		0s StatusRead -> running
+		  progress .progress.2: the job's state cannot be read: a login page
+		  tick 3 at 1m0s
+		0s StatusRead -> running
+		  tick 4 at 1m0s`)
+}
+
+func TestMissingJob(t *testing.T) {
+	s := newStory(t).running(`"gatePromotion":true`)
+	s.after(15 * time.Second).tick().missing()
+	s.after(30*time.Minute - time.Second).tick().missing()
+	s.after(time.Second).tick().missing()
+	s.tells(`
+		15s Ticked -> running
+		  ReadStatus
+		15s StatusRead -> running
+		  progress .progress.2: Deck does not show the job yet
+		  tick 3 at 1m15s
+		30m14s Ticked -> running
+		  ReadStatus
+		30m14s StatusRead -> running
+		  tick 4 at 31m14s
+		30m15s Ticked -> running
+		  ReadStatus
+		30m15s StatusRead -> done
+		  completion: errored passed=false the job is lost: Deck has not shown execution e1 since 12:00:15`)
+}
+
+func TestMissingJobThatWasSeen(t *testing.T) {
+	tests := []struct {
+		name string
+		read gate.UploadedRead
+		want string
+	}{
+		{"ended", gate.UploadedRead{Found: true, Job: prow.Job{ID: "e1", State: prow.Success}}, "completion: succeeded passed=true "},
+		{
+			"running",
+			gate.UploadedRead{Found: true, Job: prow.Job{ID: "e1", State: prow.Pending}},
+			"completion: errored passed=false the job is lost: Deck has not shown execution e1 since 12:00:00; its prowjob.json says pending: https://deck/e1",
+		},
+		{
+			"another",
+			gate.UploadedRead{Found: true, Job: prow.Job{ID: "e2", State: prow.Success}},
+			"completion: errored passed=false the job is lost: Deck has not shown execution e1 since 12:00:00; the prowjob.json in its artifacts is that of e2: https://deck/e1",
+		},
+		{
+			"gone",
+			gate.UploadedRead{},
+			"completion: errored passed=false the job is lost: Deck has not shown execution e1 since 12:00:00; its artifacts hold no prowjob.json: https://deck/e1",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory(t).running(`"gatePromotion":true`)
+			s.tick().status(prow.Pending).tick().missing()
+			s.after(30 * time.Minute).tick().skip().missing()
+			tt.read.Turn = s.turn()
+			s.give(tt.read)
+			s.tells("30m0s StatusRead -> running\n  read prowjob.json of https://deck/e1\n30m0s UploadedRead -> done\n  " + tt.want)
+		})
+	}
+}
+
+func TestMissingGraceStartsAnewWhenTheJobIsSeen(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().missing()
+	s.after(29 * time.Minute).tick().status(prow.Pending)
+	s.after(2 * time.Minute).tick().missing()
+	if s.r.Phase != gate.PhaseRunning {
+		t.Errorf("phase = %s", s.r.Phase)
+	}
+}
+
+func TestOverdue(t *testing.T) {
+	s := newStory(t).running("")
+	s.after(15*time.Second + 2*time.Minute - 1).give(gate.Overdue{})
+	s.after(1).give(gate.Overdue{})
+	s.tells(`
+		2m15s Overdue -> running
+		2m15s Overdue -> running
+		  tick 3 at 2m15s`)
+	s.tick().status(prow.Success).skip()
+	s.after(2 * time.Minute).give(gate.Overdue{})
+	s.give(gate.CompletionSent{})
+	s.give(gate.Overdue{})
+	s.after(gate.Retention).give(gate.Overdue{})
+	s.tells(`
+		4m15s Overdue -> done
+		  completion: succeeded passed=true 
+		4m15s CompletionSent -> done
+		4m15s Overdue -> done
+		720h4m15s Overdue -> done
+		  Remove`)
+}

@@ -1,0 +1,107 @@
+package gate
+
+import (
+	"time"
+
+	"prowgate/gangway/prow"
+	"prowgate/shared/fault"
+)
+
+// Event is what Decide decides on: a message that came in, or the result of a command. Results carry
+// the turn in which the command was given.
+type Event interface{ event() }
+
+type (
+	// Accepted is a valid gating message.
+	Accepted struct{ Gating Gating }
+	// Refused is a gating message that broke rules.
+	Refused struct{ Rejection Rejection }
+	// CancelAsked is a cancel message for this gate.
+	CancelAsked struct{ GateID, Reason string }
+	// AbortAsked is a cancel message for a job that no gate owns.
+	AbortAsked struct{ ExecutionID, Reason string }
+	// Ticked is a poll message.
+	Ticked struct{ Seq int }
+	// Overdue is the sweep's finding that the record is past its due time.
+	Overdue struct{}
+
+	// TurnTaken is the result of TakeTurn: when the request may go out, now or later.
+	TurnTaken struct {
+		Turn  int
+		Abort *prow.Abort // the abort that the turn is for; nil for a submission
+		At    time.Time
+	}
+	// Submitted is a POST that was answered with an execution id.
+	Submitted struct {
+		Claim       int
+		ExecutionID string
+	}
+	// SubmitFailed is a POST that was not.
+	SubmitFailed struct {
+		Claim   int
+		Failure Failure
+	}
+	// Looked is the result of FindJob.
+	Looked struct {
+		Turn    int
+		Listing prow.Listing // the jobs that carry the gate's id
+		Failure *Failure     // set when the listing could not be read
+	}
+	// StatusRead is the result of ReadStatus.
+	StatusRead struct {
+		Turn    int
+		Job     prow.Job
+		Found   bool
+		Failure *Failure
+	}
+	// UploadedRead is the result of ReadUploaded.
+	UploadedRead struct {
+		Turn    int
+		Job     prow.Job
+		Found   bool
+		Failure *Failure
+	}
+	// EvidenceRead is the result of ReadEvidence.
+	EvidenceRead struct {
+		Turn     int
+		Evidence Evidence
+	}
+	// Probed is the result of Probe.
+	Probed struct {
+		Turn    int
+		Target  prow.Job
+		Listing prow.Listing // the jobs that started in the target's second, and the target
+		Failure *Failure
+	}
+	// AbortAnswered is the result of AbortJob; Failure is nil when Gangway took the request.
+	AbortAnswered struct {
+		Turn    int
+		Failure *Failure
+	}
+	// CompletionSent reports that the broker has the completion.
+	CompletionSent struct{}
+)
+
+// Failure is a foreign failure as the decision sees it.
+type Failure struct {
+	Kind       fault.Kind
+	Text       string
+	RetryAfter time.Duration
+}
+
+func (Accepted) event()       {}
+func (Refused) event()        {}
+func (CancelAsked) event()    {}
+func (AbortAsked) event()     {}
+func (Ticked) event()         {}
+func (Overdue) event()        {}
+func (TurnTaken) event()      {}
+func (Submitted) event()      {}
+func (SubmitFailed) event()   {}
+func (Looked) event()         {}
+func (StatusRead) event()     {}
+func (UploadedRead) event()   {}
+func (EvidenceRead) event()   {}
+func (Probed) event()         {}
+func (AbortAnswered) event()  {}
+func (CompletionSent) event() {}

@@ -1,0 +1,166 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"prowgate/gangway/prow"
+)
+
+const (
+	// MissingGrace is how long a job that Deck answers 404 for is taken as "not there yet": Deck gives
+	// 404 for every failure of its own, also a passing one (prow, cmd/deck/main.go).
+	MissingGrace = 30 * time.Minute
+
+	// missingGraceUnowned is the same for a job that no gate of ours has made.
+	missingGraceUnowned = 2 * time.Minute
+
+	pollLeast = 100 * time.Millisecond
+)
+
+// nextPoll returns when to look at a running job again: after the interval, but not after the
+// deadline, at which the last tick is.
+func (d *decision) nextPoll(most time.Duration) time.Time {
+	wait := max(min(time.Duration(d.r.Gating.PollInterval), most), pollLeast)
+	next, deadline := d.now.Add(wait), d.r.deadline()
+	if next.After(deadline) && deadline.After(d.now) {
+		return deadline
+	}
+	return next
+}
+
+func (d *decision) pollAgain() { d.endTurn(d.nextPoll(time.Duration(d.r.Gating.PollInterval))) }
+
+func (d *decision) pastDeadline() bool { return !d.now.Before(d.r.deadline()) }
+
+func (d *decision) statusRead(e StatusRead) {
+	switch {
+	case e.Failure != nil:
+		d.statusFailed(e.Failure.Text)
+	case !e.Found:
+		d.statusMissing()
+	default:
+		d.status(e.Job)
+	}
+}
+
+// status acts on a state that was read. A terminal one wins over a deadline that has passed meanwhile.
+func (d *decision) status(j prow.Job) {
+	d.seen(j)
+	switch {
+	case j.State.Terminal():
+		d.ended()
+	case d.r.Abort.pending():
+		d.workAbort(j)
+	case d.pastDeadline():
+		d.timeOut("")
+	default:
+		d.pollAgain()
+	}
+}
+
+// statusFailed goes on without a state: a login page, an unreadable answer or a Deck that is away says
+// nothing of the job.
+func (d *decision) statusFailed(text string) {
+	switch {
+	case d.r.Abort.pending():
+		d.putOff("the job's state cannot be read: "+text, abortRetry)
+	case d.pastDeadline():
+		d.timeOut("; its state could not be read: " + text)
+	default:
+		d.trouble("status", "the job's state cannot be read: "+text)
+		d.pollAgain()
+	}
+}
+
+func (d *decision) statusMissing() {
+	r := &d.r
+	if r.MissingSince.IsZero() {
+		r.MissingSince = d.now
+		d.note("missing", "Deck does not show the job")
+	}
+	switch {
+	case d.now.Sub(r.MissingSince) < d.missingGrace() && (r.Abort.pending() || !d.pastDeadline()):
+		d.waitMissing()
+	case r.JobURL != "":
+		d.do(ReadUploaded{Turn: r.Turn.Seq, JobURL: r.JobURL})
+	default:
+		d.lost("")
+	}
+}
+
+func (d *decision) missingGrace() time.Duration {
+	if d.r.GateID == "" {
+		return missingGraceUnowned
+	}
+	return MissingGrace
+}
+
+func (d *decision) waitMissing() {
+	if d.r.Abort.pending() {
+		d.putOff("Deck does not show the job", abortRetry)
+		return
+	}
+	d.trouble("missing", "Deck does not show the job yet")
+	d.pollAgain()
+}
+
+// uploadedRead takes the state from the run's own prowjob.json, when Deck has forgotten the job.
+func (d *decision) uploadedRead(e UploadedRead) {
+	switch {
+	case e.Failure != nil:
+		d.lost("; its prowjob.json could not be read: " + e.Failure.Text)
+	case !e.Found:
+		d.lost("; its artifacts hold no prowjob.json")
+	case e.Job.ID != "" && e.Job.ID != d.r.ExecutionID:
+		d.lost("; the prowjob.json in its artifacts is that of " + e.Job.ID)
+	case !e.Job.State.Terminal():
+		d.lost(fmt.Sprintf("; its prowjob.json says %s", stateName(e.Job.State)))
+	default:
+		d.seen(e.Job)
+		d.ended()
+	}
+}
+
+// lost ends a gate whose job cannot be seen any more.
+func (d *decision) lost(why string) {
+	switch {
+	case d.r.Abort.pending():
+		d.finishAbort(AbortFailed, "the job is lost: Deck does not show it"+why)
+	case d.now.Sub(d.r.MissingSince) < d.missingGrace():
+		d.timeOut("; Deck does not show it" + why)
+	default:
+		d.conclude(Errored, fmt.Sprintf("the job is lost: Deck has not shown execution %s since %s%s",
+			d.r.ExecutionID, clock(d.r.MissingSince), why))
+	}
+}
+
+// timeOut ends the gate at its deadline. The job is left as it is: a time-out never aborts.
+func (d *decision) timeOut(why string) {
+	d.conclude(TimedOut, fmt.Sprintf("Prow job %s did not end within %s (state %s)%s",
+		d.r.Gating.JobName, time.Duration(d.r.Gating.Timeout), stateName(d.r.State), why))
+}
+
+// ended acts on the job's end. The verdict of a gate that was cancelled before is "cancelled".
+func (d *decision) ended() {
+	r := &d.r
+	if r.EndSeenAt.IsZero() {
+		r.EndSeenAt = d.now
+	}
+	switch {
+	case r.Abort.pending():
+		d.abortEnded()
+	case r.State == prow.Success:
+		d.conclude(Succeeded, "")
+	case r.State == prow.Aborted:
+		d.conclude(Aborted, fmt.Sprintf("Prow job %s was aborted", r.Gating.JobName))
+	case r.State == prow.Errored:
+		d.conclude(Errored, fmt.Sprintf("Prow job %s ended in an error of Prow's own", r.Gating.JobName))
+	case !r.Gating.GatePromotion || !r.Gating.AllowEV2Retry:
+		d.conclude(Failed, fmt.Sprintf("Prow job %s failed", r.Gating.JobName))
+	default:
+		r.Phase = PhaseConcluding
+		d.note("classify", "the job failed; reading its artifacts")
+		d.work()
+	}
+}

@@ -1,0 +1,41 @@
+package queueurl
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOpenAccepts(t *testing.T) {
+	for _, raw := range []string{"http://127.0.0.1:7071", "HTTP://localhost:1", "https://host/base/"} {
+		q, err := Open(raw)
+		if err != nil || q == nil {
+			t.Errorf("Open(%q): %v", raw, err)
+			continue
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+}
+
+func TestOpenRefusesWithoutShowingSecrets(t *testing.T) {
+	for _, c := range []struct{ raw, want string }{
+		{"", "not set; accepted forms: http://host:port"},
+		{"ftp://secret-key@host", "accepted forms: http://host:port"},
+		{"secret-key", "accepted forms"},
+		{"http://user:secret-key@host", "user or password"},
+		{"http://host/?sig=secret-key", "query"},
+		{"http://host/#secret-key", "fragment"},
+		{"http://", "no host"},
+		{"http://:80", "no host"},
+		{"http://host:secret-key", "not a valid URL"},
+	} {
+		_, err := Open(c.raw)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Open(%q): error %v, want one with %q", c.raw, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret-key") {
+			t.Errorf("the error shows a secret: %v", err)
+		}
+	}
+}

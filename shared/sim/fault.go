@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"time"
+
+	"prowgate/gangway/gangwaytest"
+)
+
+// rates are how likely things go wrong in one run. Each is drawn, and often is zero, so that runs differ
+// in kind and not only in detail.
+type rates struct {
+	kill, stall              float64 // at each call boundary
+	storeFault, queueFault   float64 // of each call
+	create, bulk             float64 // of each request, by endpoint
+	deckJob, deckJobs        float64
+	objects                  float64
+	duplicate, delay         float64 // of each message
+	sibling, lostChange      float64 // of each job
+	lateCreation             float64 // of each create that goes wrong
+	crowd                    bool    // others use up the rate limit too
+	exclusive                bool    // EXCLUSIVE_LABELS
+	artifactsLate, artifacts float64 // of each failing job
+}
+
+func (w *world) drawRates() rates {
+	if w.opts.Calm {
+		return rates{}
+	}
+	some := func(most float64) float64 {
+		switch w.rng.IntN(3) {
+		case 0:
+			return 0
+		case 1:
+			return most / 5
+		}
+		return most
+	}
+	return rates{
+		kill: some(0.01), stall: some(0.02), storeFault: some(0.03), queueFault: some(0.03),
+		create: some(0.6), bulk: some(0.6), deckJob: some(0.3), deckJobs: some(0.3), objects: some(0.3),
+		duplicate: some(0.3), delay: some(0.3), sibling: some(0.7), lostChange: some(0.6),
+		crowd: w.rng.IntN(4) == 0, exclusive: w.rng.IntN(6) == 0,
+		artifactsLate: some(0.5),
+	}
+}
+
+func (w *world) serverRate() int {
+	if w.rates.crowd {
+		return ratePerMinute / 2
+	}
+	return ratePerMinute
+}
+
+// faulty reports whether faults may still happen.
+func (w *world) faulty() bool { return w.now.Before(w.calmAt) }
+
+// strikes draws whether something goes wrong now, and counts it under name.
+func (w *world) strikes(rate float64, name string) bool {
+	if rate == 0 || !w.faulty() || w.rng.Float64() >= rate {
+		return false
+	}
+	w.count("fault: " + name)
+	return true
+}
+
+// draw returns a time up to most, usually a small part of it.
+func (w *world) draw(most time.Duration) time.Duration {
+	if w.strikes(w.rates.stall, "process held up") {
+		return time.Duration(w.rng.Int64N(int64(3 * time.Minute)))
+	}
+	return time.Duration(w.rng.Int64N(int64(most)/4+1)) + time.Duration(w.rng.Int64N(int64(most)/4+1))
+}
+
+func (w *world) latency() time.Duration {
+	return time.Duration(w.rng.IntN(200)) * time.Millisecond
+}
+
+// interfere draws what goes wrong with a request to the stand-in.
+func (w *world) interfere(c gangwaytest.Call) gangwaytest.Fault {
+	rate := map[gangwaytest.Endpoint]float64{
+		gangwaytest.Create: w.rates.create, gangwaytest.BulkChange: w.rates.bulk,
+		gangwaytest.DeckJob: w.rates.deckJob, gangwaytest.DeckJobs: w.rates.deckJobs,
+		gangwaytest.ObjectRead: w.rates.objects, gangwaytest.ObjectList: w.rates.objects,
+	}[c.Endpoint]
+	if rate == 0 || !w.faulty() || w.rng.Float64() >= rate {
+		return gangwaytest.Fault{}
+	}
+	f := w.drawFault(c.Endpoint)
+	side := "before"
+	if f.When == gangwaytest.After {
+		side = "after"
+	}
+	w.count("fault: " + string(c.Endpoint) + " " + side + " " + modeName(f))
+	return f
+}
+
+func (w *world) drawFault(e gangwaytest.Endpoint) gangwaytest.Fault {
+	modes := []gangwaytest.Mode{
+		gangwaytest.Answer, gangwaytest.Cut, gangwaytest.CutBody, gangwaytest.EmptyObj,
+		gangwaytest.HTMLPage, gangwaytest.Timeout, gangwaytest.Refuse, gangwaytest.Lost,
+	}
+	f := gangwaytest.Fault{Mode: modes[w.rng.IntN(len(modes))], When: gangwaytest.Moment(w.rng.IntN(2))}
+	if f.Mode == gangwaytest.Refuse {
+		f.When = gangwaytest.Before // nobody is refused after the work
+	}
+	if f.Mode == gangwaytest.Answer {
+		statuses := []int{429, 500, 502, 503, 504, 408, 401, 403}
+		if f.When == gangwaytest.After {
+			statuses = []int{500, 502, 503, 504, 408}
+		}
+		f.Status = statuses[w.rng.IntN(len(statuses))]
+		if f.Status == 429 && w.rng.IntN(2) == 0 {
+			f.RetryAfter = "30"
+		}
+	}
+	if e == gangwaytest.Create && f.When == gangwaytest.After && w.rng.IntN(3) == 0 {
+		f.Delay = time.Duration(w.rng.IntN(12)) * time.Second // the server is slow, the client gone
+		if w.rng.IntN(8) == 0 {
+			f.Delay = time.Duration(w.rng.IntN(90)) * time.Second
+		}
+	}
+	if e == gangwaytest.BulkChange && w.rng.IntN(2) == 0 {
+		f.Delay = time.Duration(w.rng.IntN(600)) * time.Second
+	}
+	return f
+}
+
+func modeName(f gangwaytest.Fault) string {
+	names := map[gangwaytest.Mode]string{
+		gangwaytest.Cut: "connection cut", gangwaytest.CutBody: "body cut", gangwaytest.EmptyObj: "empty object",
+		gangwaytest.HTMLPage: "HTML page", gangwaytest.Timeout: "time-out", gangwaytest.Refuse: "refused",
+		gangwaytest.Lost: "lost inside", gangwaytest.Answer: "status",
+	}
+	return names[f.Mode]
+}

@@ -1,0 +1,239 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"prowgate/gangway/gangwaytest"
+	"prowgate/gangway/prow"
+	"prowgate/shared/gate"
+	"prowgate/shared/queue"
+	"prowgate/shared/store"
+)
+
+// phaseRank orders the phases of a record.
+var phaseRank = map[gate.Phase]int{
+	gate.PhaseNone: 0, gate.PhaseAccepted: 1, gate.PhaseSubmitting: 2, gate.PhaseRunning: 3, gate.PhaseConcluding: 4, gate.PhaseDone: 5,
+}
+
+// watch looks at every record that is about to be saved.
+func (w *world) watch(e store.Entry) {
+	if gate.HasMarker(string(e.Body)) {
+		w.violate(5, "a marker in the store, under %s", e.Key)
+	}
+}
+
+// watchMessage looks at every message that is sent.
+func (w *world) watchMessage(name string, m queue.Message) {
+	if name != finishQueue {
+		if gate.HasMarker(string(m.Body)) {
+			w.violate(5, "a marker in a message to %s", name)
+		}
+		return
+	}
+	var n gate.Notice
+	if err := json.Unmarshal(m.Body, &n); err != nil {
+		w.violate(2, "a message that cannot be read: %s", m.Body)
+		return
+	}
+	marker := gate.Marker(n.Retry)
+	rest := bytes.ReplaceAll(m.Body, []byte(marker), nil)
+	if marker == "" {
+		rest = m.Body
+	}
+	if gate.HasMarker(string(rest)) || n.Kind != gate.KindCompletion && marker != "" {
+		w.violate(5, "a marker where none belongs: %s", m.Body)
+	}
+}
+
+// completed is called when a handler has finished a message of the pipeline.
+func (w *world) completed(name string, d queue.Delivery) {
+	for _, g := range w.gates {
+		if name == submitQueue && strings.HasPrefix(d.ID, g.id+".") {
+			g.taken = true
+		}
+		if name == cancelQueue && strings.HasPrefix(d.ID, g.id+".") && g.cancelTaken.IsZero() {
+			g.cancelTaken = w.now
+		}
+	}
+}
+
+// judge checks the invariants against what the world really holds.
+func (w *world) judge() {
+	jobs := w.prow.Jobs()
+	w.readCompletions()
+	for _, g := range w.gates {
+		mine := jobsOf(jobs, g.id)
+		if g.residual && (len(mine) > 1 || g.completion.ExecutionID == "") {
+			w.count("residual of invariant 1: a job made more than 15 s after its lost answer")
+			continue
+		}
+		w.judgeJobs(g, mine)
+		w.judgeCompletion(g, mine)
+		w.judgeCancel(g, mine)
+		w.judgeRecord(g)
+	}
+	w.judgeOthers(jobs)
+	w.judgeRate()
+	w.judgeDeadLetters()
+}
+
+func jobsOf(jobs []gangwaytest.Job, gateID string) []gangwaytest.Job {
+	var mine []gangwaytest.Job
+	for _, j := range jobs {
+		if j.Labels[gate.KeyGateID] == gateID {
+			mine = append(mine, j)
+		}
+	}
+	return mine
+}
+
+func (w *world) readCompletions() {
+	for _, g := range w.gates {
+		for {
+			d, ok, err := w.broker.ReceiveAndDelete(context.Background(), finishQueue, g.id, 0)
+			if err != nil || !ok {
+				break
+			}
+			var n gate.Notice
+			if json.Unmarshal(d.Body, &n) == nil && n.Kind == gate.KindCompletion {
+				g.verdicts[string(d.Body)]++
+				g.completion = n
+			}
+		}
+	}
+}
+
+func (w *world) judgeJobs(g *plannedGate, mine []gangwaytest.Job) {
+	if len(mine) > 1 {
+		w.violate(1, "%s has %d jobs", g.id, len(mine))
+	}
+	for _, j := range mine {
+		if j.CreatedAt.After(w.lastJobAt) {
+			w.lastJobAt = j.CreatedAt
+		}
+	}
+}
+
+func (w *world) judgeCompletion(g *plannedGate, mine []gangwaytest.Job) {
+	if !g.taken {
+		w.violate(2, "the gating message of %s was never finished", g.id)
+		return
+	}
+	if len(g.verdicts) != 1 {
+		w.violate(2, "%s has %d different completions", g.id, len(g.verdicts))
+		return
+	}
+	c := g.completion
+	w.count("outcome: " + string(c.Outcome))
+	if c.SentAt.After(w.closedAt) {
+		w.closedAt = c.SentAt
+	}
+	if c.Retry != gate.NotEligible {
+		w.count("retry: " + string(c.Retry))
+		if c.Retry != g.retry || c.Outcome != gate.Failed {
+			w.violate(5, "%s was classified %s, the truth is %s", g.id, c.Retry, g.retry)
+		}
+	}
+	w.judgeOutcome(g, c, mine)
+}
+
+// judgeOutcome compares the verdict with the job.
+func (w *world) judgeOutcome(g *plannedGate, c gate.Notice, mine []gangwaytest.Job) {
+	want := map[gate.Outcome]prow.State{
+		gate.Succeeded: prow.Success, gate.Failed: prow.Failure, gate.Aborted: prow.Aborted,
+	}[c.Outcome]
+	if want != "" && (len(mine) != 1 || mine[0].State != want) {
+		w.violate(2, "%s is %s, but its job is not %s", g.id, c.Outcome, want)
+	}
+	if c.Outcome == gate.SubmissionFailed && len(mine) > 0 && !strings.Contains(c.Error, "could not be found out") {
+		w.violate(2, "%s is submit-failed, but there is a job", g.id)
+	}
+	if c.Outcome == gate.Failed && g.retry != gate.NotEligible && c.Retry == gate.NotEligible &&
+		w.rates.objects == 0 && w.rates.artifactsLate == 0 {
+		w.violate(5, "%s was not classified %s, though nothing went wrong: %s", g.id, g.retry, c.Error)
+	}
+	if passes := c.Outcome == gate.Succeeded || !g.message.GatePromotion &&
+		(c.Outcome == gate.Failed || c.Outcome == gate.Errored || c.Outcome == gate.Aborted); c.Passed != passes {
+		w.violate(2, "%s is %s and passed=%t", g.id, c.Outcome, c.Passed)
+	}
+}
+
+// judgeCancel checks what a cancellation promises.
+func (w *world) judgeCancel(g *plannedGate, mine []gangwaytest.Job) {
+	if g.cancelTaken.IsZero() {
+		if !g.cancelAt.IsZero() {
+			w.violate(4, "the cancel message of %s was never finished", g.id)
+		}
+		return
+	}
+	for _, j := range mine {
+		if j.CreatedAt.After(g.cancelTaken.Add(90*time.Second)) && g.completion.Outcome == gate.Cancelled {
+			w.violate(4, "%s was cancelled at %s, its job was made at %s", g.id, g.cancelTaken, j.CreatedAt)
+		}
+	}
+	if g.completion.Outcome != gate.Cancelled {
+		return
+	}
+	a := g.completion.Abort
+	if a == nil || a.Reason == "" {
+		w.violate(4, "%s was cancelled, and nothing is said of its abort", g.id)
+		return
+	}
+	w.count("abort: " + string(a.Outcome))
+	if len(mine) == 1 && (a.Outcome == gate.AbortDone || a.Outcome == gate.AbortNotNeeded) && !mine[0].State.Terminal() {
+		w.violate(4, "the abort of %s is %s, but its job is %s", g.id, a.Outcome, mine[0].State)
+	}
+}
+
+func (w *world) judgeRecord(g *plannedGate) {
+	r, ok := w.record(gate.KeyPrefix + g.id)
+	if !ok || r.Phase != gate.PhaseDone || !r.Sent || r.Due().Before(w.now) {
+		w.violate(7, "%s was not closed by %s: %s, due %s", g.id, w.now.Sub(epoch), r.Phase, r.Due())
+	}
+}
+
+// judgeOthers checks that no job but those of cancelled gates was changed.
+func (w *world) judgeOthers(jobs []gangwaytest.Job) {
+	for _, j := range jobs {
+		changed := slices.ContainsFunc(j.Changes, func(c gangwaytest.Change) bool { return c.State == prow.Aborted })
+		if !changed {
+			continue
+		}
+		g := w.byID[j.Labels[gate.KeyGateID]]
+		if j.Foreign || g == nil || g.cancelAt.IsZero() || !g.message.AbortOnCancel {
+			w.violate(3, "job %s (%s) was aborted, and should not have been", j.ID, j.Name)
+		}
+	}
+}
+
+// judgeRate checks that no minute saw more requests than the limit lets through, as clocks that differ
+// by up to 16 s see minutes.
+func (w *world) judgeRate() {
+	slices.SortFunc(w.sent, time.Time.Compare)
+	for i, from := range w.sent {
+		n := 0
+		for _, t := range w.sent[i:] {
+			if t.Sub(from) <= time.Minute {
+				n++
+			}
+		}
+		if most := 1 + burst + (60+16)*ratePerMinute/60 + 1; n > most {
+			w.violate(6, "%d requests to Gangway within a minute, at most %d may be", n, most)
+			return
+		}
+	}
+}
+
+func (w *world) judgeDeadLetters() {
+	for _, name := range []string{submitQueue, pollQueue, cancelQueue} {
+		c, err := w.broker.Counts(context.Background(), name)
+		if err == nil && c.DeadLettered > 0 {
+			w.violate(8, "%d messages of %s were dead-lettered", c.DeadLettered, name)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"prowgate/gangway/gangwaytest"
+	"prowgate/gangway/prow"
+	"prowgate/shared/gate"
+	"prowgate/shared/queue"
+)
+
+// plannedGate is a gate as the pipeline knows it, and what is true of it.
+type plannedGate struct {
+	id          string
+	message     gate.Gating
+	residual    bool       // a job of it came into being later than the look-again window covers
+	arrived     bool       // its gating message was sent
+	taken       bool       // its gating message was completed by a handler
+	retry       gate.Retry // what a perfect reader of its job's artifacts would say
+	cancelAt    time.Time  // when its cancel message is sent; zero: never
+	cancelTaken time.Time  // when a handler completed it
+	phase       gate.Phase // as last saved
+	verdicts    map[string]int
+	completion  gate.Notice
+}
+
+// plan draws the gates of a run and when their messages come.
+func (w *world) plan() {
+	n := w.opts.Gates
+	if n == 0 {
+		n = 1 + w.rng.IntN(5)
+	}
+	w.calmAt = epoch.Add(time.Duration(20+w.rng.IntN(40)) * time.Minute)
+	if w.opts.Calm {
+		w.calmAt = epoch
+	}
+	last := w.calmAt
+	for i := range n {
+		g := w.planGate(i)
+		w.gates = append(w.gates, g)
+		w.byID[g.id] = g
+		if end := epoch.Add(time.Duration(g.message.Timeout)); end.After(last) {
+			last = end
+		}
+	}
+	// Beyond the last deadline lie at most the 65 minutes of a submission that does not get through, the
+	// line at the rate limit, and an abort that waits until its own gate's deadline.
+	w.endAt = last.Add(5 * time.Hour)
+	w.foreignJobs()
+}
+
+func (w *world) planGate(i int) *plannedGate {
+	g := &plannedGate{id: fmt.Sprintf("gate-%d", i), verdicts: map[string]int{}}
+	script, retry := w.drawScript()
+	job := fmt.Sprintf("branch-ci-Azure-ARO-HCP-main-e2e-integration-e2e-parallel-%d", w.rng.IntN(3))
+	if w.rng.IntN(3) == 0 {
+		job += "-with-a-name-beyond-63-characters"
+	}
+	job = fmt.Sprintf("%s-%d", job, i%2)
+	g.message = w.drawMessage(g.id, job)
+	if g.message.BaseSHA == "" && w.rng.IntN(5) > 0 {
+		script.ExtraRefs = []prow.Refs{{Org: "Azure", Repo: "ARO-HCP", BaseRef: "main"}}
+	}
+	g.retry = gate.NotEligible
+	if g.message.GatePromotion && g.message.AllowEV2Retry {
+		g.retry = retry
+	}
+	g.message.JobName = fmt.Sprintf("%s-%s", job, g.id) // a script of its own
+	w.prow.SetScript(g.message.JobName, script)
+	w.planMessages(g)
+	return g
+}
+
+func (w *world) drawMessage(id, job string) gate.Gating {
+	m := gate.Gating{
+		GateID: id, JobName: job, Cloud: "public", Environment: "int", Region: "westus3",
+		PollInterval: gate.Duration(time.Duration(10+w.rng.IntN(110)) * time.Second),
+		Timeout:      gate.Duration(time.Duration(5+w.rng.IntN(40)) * time.Minute),
+		Org:          "Azure", Repo: "ARO-HCP", BaseRef: "main",
+		MaxEV2AutoRetryFailures: 2, AbortOnCancel: w.rng.IntN(5) > 0,
+		GatePromotion: w.rng.IntN(3) > 0,
+	}
+	m.AllowEV2Retry = m.GatePromotion && w.rng.IntN(4) > 0
+	if w.rng.IntN(2) == 0 {
+		m.BaseSHA = "0123456789abcdef0123456789abcdef01234567"
+	}
+	if w.opts.Burst {
+		m.Timeout, m.BaseSHA = gate.Duration(time.Hour), ""
+	}
+	return m
+}
+
+// drawScript draws what the job does, and what its artifacts say about a retry.
+func (w *world) drawScript() (gangwaytest.Script, gate.Retry) {
+	d := time.Duration(60+w.rng.IntN(20*60)) * time.Second
+	if w.opts.Burst {
+		return gangwaytest.Passing(30 * time.Minute), gate.NotEligible
+	}
+	var s gangwaytest.Script
+	retry := gate.NotEligible
+	switch w.rng.IntN(8) {
+	case 0, 1:
+		s = gangwaytest.Passing(d)
+	case 2:
+		s, retry = gangwaytest.Failing(d, []string{"a"}, []string{"a", "b"}), gate.KnownIssueEligible
+	case 3:
+		s = gangwaytest.Failing(d, []string{"a", "c"}, []string{"a", "b"})
+	case 4:
+		s, retry = gangwaytest.InfraFailing(d), gate.InfraPreconditionEligible
+	case 5:
+		s = gangwaytest.Erroring(d)
+	case 6:
+		s = gangwaytest.AbortedByOthers(d)
+	default:
+		s = gangwaytest.Hanging()
+	}
+	s, retry = w.spice(s, retry, d)
+	return s, retry
+}
+
+// spice adds what real jobs do besides: start in scheduling, lose changes, upload late.
+func (w *world) spice(s gangwaytest.Script, retry gate.Retry, d time.Duration) (gangwaytest.Script, gate.Retry) {
+	if w.rng.IntN(4) == 0 {
+		s.StartState = prow.Scheduling
+	}
+	if w.rng.Float64() < w.rates.lostChange {
+		s.LostChanges, s.OverwrittenChanges = w.rng.IntN(3), w.rng.IntN(2)
+	}
+	s.AbortedWithoutCompletion = w.rng.IntN(3) == 0
+	if w.rng.IntN(6) == 0 && len(s.Steps) > 1 {
+		s.Steps = append(s.Steps[:1:1], append([]gangwaytest.Step{{After: d / 2, Revive: true}}, s.Steps[1:]...)...)
+	}
+	if w.rng.Float64() < w.rates.artifactsLate {
+		late := time.Duration(w.rng.IntN(8*60)) * time.Second
+		for i, a := range s.Artifacts {
+			if strings.HasSuffix(a.Path, "finished.json") && !strings.Contains(a.Path, "/") {
+				s.Artifacts[i].After += late
+			}
+		}
+	}
+	if w.rng.IntN(6) == 0 && retry == gate.KnownIssueEligible {
+		at := s.Steps[len(s.Steps)-1].After
+		s.Artifacts = append(s.Artifacts, secondStep(at))
+		retry = gate.NotEligible
+	}
+	return s, retry
+}
+
+// secondStep is a step of the same run whose tests failed too, and may not.
+func secondStep(at time.Duration) gangwaytest.Artifact {
+	return gangwaytest.Artifact{
+		After: at, Path: "artifacts/e2e-parallel/zz-second-suite/finished.json",
+		Body: `{"passed":false,"result":"FAILURE","metadata":{"ev2-failed-tests":["z"],"ev2-allow-retry-tests":[]}}`,
+	}
+}
+
+// planMessages draws when the pipeline's messages come, and how often.
+func (w *world) planMessages(g *plannedGate) {
+	arrive := epoch
+	if !w.opts.Burst {
+		arrive = epoch.Add(time.Duration(w.rng.IntN(180)) * time.Second)
+	}
+	w.at(arrive, func() { g.arrived = true })
+	w.post(arrive, submitQueue, g.id+".submit", g.message)
+	if w.opts.Burst || w.opts.Calm {
+		return
+	}
+	if w.rng.Float64() < w.rates.duplicate {
+		w.count("fault: gating message repeated")
+		w.post(arrive.Add(time.Duration(w.rng.IntN(1200))*time.Second), submitQueue, g.id+".submit-again", g.message)
+	}
+	if w.rng.IntN(5) > 2 {
+		return
+	}
+	g.cancelAt = epoch.Add(time.Duration(w.rng.IntN(40*60)) * time.Second)
+	if w.rng.IntN(3) == 0 {
+		g.cancelAt = arrive.Add(time.Duration(w.rng.IntN(30)-5) * time.Second)
+	}
+	c := gate.CancelRequest{GateID: g.id, Reason: "the rollout was cancelled"}
+	w.post(g.cancelAt, cancelQueue, g.id+".cancel", c)
+	if w.rng.Float64() < w.rates.duplicate {
+		w.count("fault: cancel message repeated")
+		w.post(g.cancelAt.Add(time.Duration(w.rng.IntN(300))*time.Second), cancelQueue, g.id+".cancel-again", c)
+	}
+}
+
+// post sends a message of the pipeline at a time.
+func (w *world) post(at time.Time, name, id string, body any) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	if at.After(w.lastPost) {
+		w.lastPost = at
+	}
+	w.at(at, func() {
+		_ = w.broker.Send(context.Background(), name, queue.Message{ID: id, Body: encoded})
+	})
+}
+
+// foreignJobs lets other people's jobs start at any time.
+func (w *world) foreignJobs() {
+	if w.opts.Burst || w.opts.Calm {
+		return
+	}
+	for range w.rng.IntN(6) {
+		w.at(epoch.Add(time.Duration(w.rng.IntN(1800))*time.Second), func() {
+			s := gangwaytest.Passing(time.Duration(1+w.rng.IntN(40)) * time.Minute)
+			w.prow.AddForeign(gangwaytest.Foreign{
+				JobName: "somebody-elses-job", Type: prow.Periodic, Script: &s,
+				ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}},
+			})
+		})
+	}
+}
