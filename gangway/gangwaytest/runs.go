@@ -73,6 +73,7 @@ func Demo(pass time.Duration) func(jobName string) (Script, bool) {
 	return func(jobName string) (Script, bool) {
 		for _, s := range scripts {
 			if strings.HasSuffix(jobName, s.suffix) {
+				s.script.ExtraRefs = []prow.Refs{{Org: "Azure", Repo: "ARO-HCP", BaseRef: "main"}}
 				return s.script, true
 			}
 		}

@@ -71,7 +71,6 @@ func begins(ev gate.Event) bool {
 type stored struct {
 	record gate.Record
 	found  bool
-	body   []byte
 }
 
 func (e *Engine) load(ctx context.Context, key string) (store.Entry, stored, error) {

@@ -41,6 +41,9 @@ func (s faultyStore) Save(ctx context.Context, e store.Entry) (version string, e
 	s.w.watch(e)
 	err = s.w.call(storeTime, s.w.rates.storeFault, "store save", func() error {
 		version, err = s.Store.Save(ctx, e)
+		if err == nil {
+			s.w.saved(e)
+		}
 		return err
 	})
 	return version, err

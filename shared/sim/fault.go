@@ -9,17 +9,16 @@ import (
 // rates are how likely things go wrong in one run. Each is drawn, and often is zero, so that runs differ
 // in kind and not only in detail.
 type rates struct {
-	kill, stall              float64 // at each call boundary
-	storeFault, queueFault   float64 // of each call
-	create, bulk             float64 // of each request, by endpoint
-	deckJob, deckJobs        float64
-	objects                  float64
-	duplicate, delay         float64 // of each message
-	sibling, lostChange      float64 // of each job
-	lateCreation             float64 // of each create that goes wrong
-	crowd                    bool    // others use up the rate limit too
-	exclusive                bool    // EXCLUSIVE_LABELS
-	artifactsLate, artifacts float64 // of each failing job
+	kill, stall            float64 // at each call boundary
+	storeFault, queueFault float64 // of each call
+	create, bulk           float64 // of each request, by endpoint
+	deckJob, deckJobs      float64
+	objects                float64
+	duplicate, delay       float64 // of each message
+	sibling, lostChange    float64 // of each job
+	crowd                  bool    // others use up the rate limit too
+	exclusive              bool    // EXCLUSIVE_LABELS
+	artifactsLate          float64 // of each failing job
 }
 
 func (w *world) drawRates() rates {

@@ -27,6 +27,23 @@ func (w *world) watch(e store.Entry) {
 	}
 }
 
+// saved looks at every record that was saved: it moves only forward.
+func (w *world) saved(e store.Entry) {
+	g := w.byID[strings.TrimPrefix(e.Key, gate.KeyPrefix)]
+	if g == nil {
+		return
+	}
+	r, err := gate.DecodeRecord(e.Body)
+	if err != nil {
+		w.violate(7, "%s: %v", e.Key, err)
+		return
+	}
+	if phaseRank[r.Phase] < phaseRank[g.phase] && (g.phase != gate.PhaseSubmitting || r.Phase != gate.PhaseAccepted) {
+		w.violate(7, "%s went back from %s to %s", e.Key, g.phase, r.Phase)
+	}
+	g.phase = r.Phase
+}
+
 // watchMessage looks at every message that is sent.
 func (w *world) watchMessage(name string, m queue.Message) {
 	if name != finishQueue {

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"prowgate/shared/gate"
+)
+
+// field is a flag that becomes a field of the gating message.
+type field struct{ flag, name, help string }
+
+var (
+	required = []string{"job-name", "cloud", "environment", "region"}
+
+	textFields = []field{
+		{"gate-id", "gateId", "id of this attempt; a new one is made when it is not given. Never reuse the id of a gate that has ended"},
+		{"job-name", "jobName", "Prow job to run (required)"},
+		{"cloud", "cloud", "cloud of the rollout (required)"},
+		{"environment", "environment", "environment of the rollout (required)"},
+		{"region", "region", "region of the rollout (required)"},
+		{"allowed-subscriptions", "allowedSubscriptions", "subscriptions that the job may use"},
+		{"ev2-rollout-version", "ev2RolloutVersion", "tag.value.tag.value..., each pair becomes an annotation"},
+		{"base-sha", "baseSha", "commit to pin the job to; without it the job runs without refs"},
+		{"org", "org", "organisation of the pinned run (default " + gate.DefaultOrg + ")"},
+		{"repo", "repo", "repository of the pinned run (default " + gate.DefaultRepo + ")"},
+		{"base-ref", "baseRef", "branch of the pinned run (default " + gate.DefaultBaseRef + ")"},
+		{"execution-id", "executionId", "follow this execution instead of submitting one"},
+	}
+	mapFields = []field{
+		{"label", "labels", "k=v, a label for the job; may be repeated, also as k=v,k=v"},
+		{"annotation", "annotations", "k=v, an annotation for the job; may be repeated, also as k=v,k=v"},
+		{"environment-variable", "envs", "k=v, an environment variable for the job; may be repeated, also as k=v,k=v"},
+	}
+	durationFields = []field{
+		{"poll-interval", "pollInterval", "between two looks at the job (default " + gate.DefaultPollInterval.String() + ")"},
+		{"timeout", "timeout", "how long the job may take from its submission (default " + gate.DefaultTimeout.String() + ")"},
+	}
+	boolFields = []field{
+		{"gate-promotion", "gatePromotion", "a bad job result fails the step"},
+		{"allow-ev2-retry", "allowEv2Retry", "classify a failure for EV2's automatic retry; needs --gate-promotion"},
+		{"abort-on-cancel", "abortOnCancel", "a cancelled step aborts the job (default true)"},
+		{"dry-run", "dryRun", "report what would be submitted, submit nothing"},
+	}
+	numberFields = []field{
+		{
+			"max-ev2-auto-retry-failures", "maxEv2AutoRetryFailures",
+			fmt.Sprintf("most failed tests that still allow a retry (default %d)", gate.DefaultMaxEV2AutoRetryFailures),
+		},
+	}
+
+	// formerFlags are those of `prow-job-executor execute` (ARO-HCP, tooling/prow-job-executor) whose
+	// values the service holds. They are taken, so that a step moves over by changing the command.
+	formerFlags = []string{"prow-token-keyvault-uri", "prow-token-keyvault-secret", "gangway-url", "prow-url"}
+)
+
+// addFields defines the flags. They have no defaults of their own: the service has them.
+func addFields(fs *pflag.FlagSet) {
+	for _, f := range textFields {
+		fs.String(f.flag, "", f.help)
+	}
+	for _, f := range mapFields {
+		fs.StringToString(f.flag, nil, f.help)
+	}
+	for _, f := range durationFields {
+		fs.Duration(f.flag, 0, f.help)
+	}
+	for _, f := range boolFields {
+		fs.Bool(f.flag, false, f.help)
+	}
+	for _, f := range numberFields {
+		fs.Int(f.flag, 0, f.help)
+	}
+	for _, flag := range formerFlags {
+		fs.String(flag, "", "")
+		fs.Lookup(flag).Hidden = true
+	}
+}
+
+// former returns the given flags that no longer say anything.
+func former(fs *pflag.FlagSet) []string {
+	var given []string
+	for _, flag := range formerFlags {
+		if fs.Changed(flag) {
+			given = append(given, "--"+flag)
+		}
+	}
+	return given
+}
+
+// gatingBody returns the gating message that the flags make: only what was given, in a stable order. A
+// text that is empty counts as not given, for pipelines pass variables that may be empty.
+func gatingBody(fs *pflag.FlagSet, gateID string) ([]byte, error) {
+	var missing []string
+	for _, flag := range required {
+		if v, _ := fs.GetString(flag); v == "" {
+			missing = append(missing, "--"+flag)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("required: %s", strings.Join(missing, ", "))
+	}
+	m := scalars(fs)
+	for _, f := range textFields {
+		if v, _ := fs.GetString(f.flag); v != "" {
+			m[f.name] = v
+		}
+	}
+	for _, f := range mapFields {
+		if v, _ := fs.GetStringToString(f.flag); len(v) > 0 {
+			m[f.name] = v
+		}
+	}
+	m["gateId"] = gateID
+	return json.Marshal(m)
+}
+
+// scalars returns the fields whose value is not a text, if their flag was given.
+func scalars(fs *pflag.FlagSet) map[string]any {
+	m := map[string]any{}
+	for _, f := range durationFields {
+		if v, _ := fs.GetDuration(f.flag); fs.Changed(f.flag) {
+			m[f.name] = v.String()
+		}
+	}
+	for _, f := range boolFields {
+		if v, _ := fs.GetBool(f.flag); fs.Changed(f.flag) {
+			m[f.name] = v
+		}
+	}
+	for _, f := range numberFields {
+		if v, _ := fs.GetInt(f.flag); fs.Changed(f.flag) {
+			m[f.name] = v
+		}
+	}
+	return m
+}
+
+// timeoutOf returns the time limit that the service will read in a gating message.
+func timeoutOf(g gate.Gating) time.Duration {
+	if d := time.Duration(g.Timeout); d > 0 {
+		return d
+	}
+	return gate.DefaultTimeout
+}

@@ -1,0 +1,34 @@
+// Package console is the step's output, and keeps its one rule: EV2 retries a step whose output
+// contains a marker, in any letter case, so a marker is printed only as the beginning of the error of
+// a completion that is classified as eligible, and only once. Whatever else is printed, from the
+// queue, from the user or from an error, goes through Text first.
+//
+// Entry point: New. Console.Say writes for people to stderr, Console.Verdict writes the result to
+// stdout, Console.Out and Console.Err are writers for help, tables and logs.
+package console
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Console is safe for concurrent use, except that Verdict is for one caller.
+type Console struct {
+	Out *Writer // stdout, cleaned
+	Err *Writer // stderr, cleaned
+
+	stdout io.Writer // stdout as it is, for the verdict alone
+	clock  func() time.Time
+}
+
+// New returns a console over the process's outputs.
+func New(stdout, stderr io.Writer, clock func() time.Time) *Console {
+	return &Console{Out: NewWriter(stdout), Err: NewWriter(stderr), stdout: stdout, clock: clock}
+}
+
+// Say writes one line to stderr, with the time before it.
+func (c *Console) Say(format string, args ...any) {
+	// A step whose stderr is gone has nobody left to tell.
+	_, _ = fmt.Fprintf(c.Err, "%s %s\n", c.clock().UTC().Format("15:04:05Z"), Line(fmt.Sprintf(format, args...)))
+}

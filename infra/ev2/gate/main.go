@@ -1,0 +1,45 @@
+// Command gate is the pipeline's side of prowgate: `gate run` takes the place of a step that submits a
+// Prow job and polls it. It sends a gating message, follows the gate and returns its verdict as the
+// exit code; see cli for the commands and step for what a run does.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/kelseyhightower/envconfig"
+
+	"prowgate/infra/ev2/gate/cli"
+	"prowgate/infra/ev2/gate/console"
+	"prowgate/infra/ev2/gate/step"
+	"prowgate/shared/queue/queueurl"
+)
+
+func main() {
+	var settings cli.Settings
+	if err := envconfig.Process("", &settings); err != nil {
+		fmt.Fprintln(os.Stderr, "gate:", console.Line(err.Error()))
+		os.Exit(step.Rejected)
+	}
+	os.Exit(cli.Run(context.Background(), os.Args[1:], settings, cli.World{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Open:    func(raw string) (cli.Queue, error) { return queueurl.Open(raw) },
+		HTTP:    http.DefaultTransport,
+		Clock:   time.Now,
+		NewID:   uuid.NewString,
+		Signals: signals,
+	}))
+}
+
+// signals has room for the second one, so that it is not lost while the first is handled.
+func signals() <-chan os.Signal {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
+	return c
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"prowgate/shared/gate"
+	"prowgate/shared/queue"
+	"prowgate/shared/queue/broker"
+	"prowgate/shared/queue/httpqueue"
+)
+
+// limit bounds every wait of these tests; none comes near it.
+const limit = time.Minute
+
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "gate-test-")
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "gate")
+	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput()
+	if err != nil {
+		return "", errors.New(string(out))
+	}
+	return name, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if name, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(name))
+	}
+	os.Exit(code)
+}
+
+// service is the queues' side of prowgate over HTTP; the test plays the functions behind it.
+type service struct {
+	t      *testing.T
+	b      *broker.Broker
+	server *httptest.Server
+	down   atomic.Bool   // cuts every connection, as a host that restarts does
+	cuts   chan struct{} // one for each that was cut, while there is room
+}
+
+func newService(t *testing.T) *service {
+	s := &service{t: t, cuts: make(chan struct{}, 1), b: broker.New(broker.Config{Clock: time.Now, Queues: []broker.QueueConfig{
+		{Name: "gate-submit", DuplicateWindow: 10 * time.Minute},
+		{Name: "gate-cancel", DuplicateWindow: 10 * time.Minute},
+		{Name: "gate-completion", Sessions: true},
+	}})}
+	h := httpqueue.Handler(s.b)
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.down.Load() {
+			select {
+			case s.cuts <- struct{}{}:
+			default:
+			}
+			panic(http.ErrAbortHandler)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.server.CloseClientConnections()
+		s.server.Close()
+	})
+	return s
+}
+
+// next takes the next message of a queue.
+func (s *service) next(name string) []byte {
+	s.t.Helper()
+	d, ok, err := s.b.ReceiveAndDelete(s.t.Context(), name, "", limit)
+	if err != nil || !ok {
+		s.t.Fatalf("nothing in %s: %v", name, err)
+	}
+	return d.Body
+}
+
+func (s *service) answer(n gate.Notice) {
+	s.t.Helper()
+	body, err := json.Marshal(n)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.b.Send(s.t.Context(), "gate-completion", queue.Message{ID: "c", SessionID: n.GateID, Body: body}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// process is the built command.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	out bytes.Buffer
+	err bytes.Buffer
+}
+
+func start(t *testing.T, queueURL string, args ...string) *process {
+	t.Helper()
+	name, err := binary()
+	if err != nil {
+		t.Fatalf("build: %v", err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(stop)
+	p := &process{t: t, cmd: exec.CommandContext(ctx, name, args...)}
+	p.cmd.Env = append(os.Environ(), "QUEUE_URL="+queueURL, "LOG_LEVEL=debug")
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *process) want(code int) {
+	p.t.Helper()
+	err := p.cmd.Wait()
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Errorf("exit code %d (%v), want %d\nstdout: %s\nstderr: %s", got, err, code, &p.out, &p.err)
+	}
+	if gate.HasMarker(p.err.String()) {
+		p.t.Errorf("a marker on stderr: %s", &p.err)
+	}
+}
+
+func runArgs(more ...string) []string {
+	return append([]string{
+		"run", "--gate-id", "g", "--job-name", "job", "--cloud", "public", "--environment", "int", "--region", "uksouth",
+	}, more...)
+}
+
+func TestGateThatFailsRetryably(t *testing.T) {
+	s := newService(t)
+	p := start(t, s.server.URL, runArgs("--gate-promotion", "--allow-ev2-retry")...)
+	g, rejection, err := gate.ParseGating(s.next("gate-submit"))
+	if err != nil || rejection != nil || g.GateID != "g" || !g.AllowEV2Retry {
+		t.Fatalf("gating message %+v, %+v, %v", g, rejection, err)
+	}
+	marker := gate.Marker(gate.KnownIssueEligible)
+	s.answer(gate.Notice{
+		Kind: gate.KindCompletion, GateID: "g", JobName: "job", Outcome: gate.Failed,
+		Retry: gate.KnownIssueEligible, Marker: marker, Error: marker + ": the job failed",
+	})
+	p.want(1)
+	if want := "gate g did not pass: failed; job job\n" + marker + ": the job failed\n"; p.out.String() != want {
+		t.Errorf("stdout %q, want %q", &p.out, want)
+	}
+	if c, err := s.b.Counts(t.Context(), "gate-completion"); err != nil || c.Active+c.Locked != 0 {
+		t.Errorf("the completion was not settled: %+v, %v", c, err)
+	}
+}
+
+func TestServiceThatRestartsWhileTheStepWaits(t *testing.T) {
+	s := newService(t)
+	p := start(t, s.server.URL, runArgs()...)
+	s.next("gate-submit")
+	s.down.Store(true)
+	s.server.CloseClientConnections()
+	<-s.cuts
+	s.answer(gate.Notice{Kind: gate.KindProgress, GateID: "g", Text: "job pending"})
+	s.down.Store(false)
+	s.answer(gate.Notice{Kind: gate.KindCompletion, GateID: "g", JobName: "job", Outcome: gate.Succeeded, Passed: true})
+	p.want(0)
+	if !strings.Contains(p.err.String(), "job pending") {
+		t.Errorf("stderr: %s", &p.err)
+	}
+}
+
+func TestSIGTERMCancelsTheGate(t *testing.T) {
+	s := newService(t)
+	p := start(t, s.server.URL, runArgs()...)
+	s.next("gate-submit")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	c, err := gate.ParseCancel(s.next("gate-cancel"))
+	if err != nil || c.GateID != "g" {
+		t.Errorf("cancel message %+v, %v", c, err)
+	}
+	s.answer(gate.Notice{
+		Kind: gate.KindCompletion, GateID: "g", JobName: "job", Outcome: gate.Cancelled, Error: "cancelled",
+		Abort: &gate.AbortReport{Outcome: gate.AbortDone},
+	})
+	p.want(143)
+	if !strings.Contains(p.err.String(), "the job was aborted") {
+		t.Errorf("stderr: %s", &p.err)
+	}
+}
+
+func TestSIGINTWhileTheServiceHangs(t *testing.T) {
+	arrived := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- r.URL.Path
+		if !strings.Contains(r.URL.Path, "gate-cancel") {
+			<-r.Context().Done()
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer server.Close()
+	p := start(t, server.URL, runArgs("--cancel-grace", "300ms")...)
+	if path := <-arrived; path != "/gate-submit/messages" {
+		t.Errorf("first request to %s", path)
+	}
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.want(130)
+	var paths []string
+	for len(arrived) > 0 {
+		paths = append(paths, <-arrived)
+	}
+	if !strings.Contains(strings.Join(paths, " "), "/gate-cancel/messages") {
+		t.Errorf("no cancel in %q\nstderr: %s", paths, &p.err)
+	}
+}
+
+func TestServiceThatIsNotThere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	p := start(t, server.URL, runArgs("--connect-timeout", "300ms")...)
+	p.want(3)
+	if !strings.Contains(p.err.String(), "nothing was submitted") || p.out.Len() != 0 {
+		t.Errorf("stdout %q, stderr %q", &p.out, &p.err)
+	}
+}
+
+func TestBadLogLevelInTheEnvironment(t *testing.T) {
+	t.Setenv("LOG_LEVEL", "loud")
+	name, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), name, "--help").CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "LOG_LEVEL") {
+		t.Errorf("error %v, output %s", err, out)
+	}
+}

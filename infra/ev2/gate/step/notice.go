@@ -1,0 +1,124 @@
+package step
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"prowgate/infra/ev2/gate/console"
+	"prowgate/shared/fault"
+	"prowgate/shared/gate"
+)
+
+func (w *watch) onLetter(m letter) {
+	w.hear(m.err)
+	if !m.got || m.err != nil {
+		return
+	}
+	var n gate.Notice
+	err := json.Unmarshal(m.delivery.Body, &n)
+	switch {
+	case err != nil:
+		w.Log.Warn("a message that cannot be read was given back", "id", m.delivery.ID, "error", err)
+		m.reply <- giveBack
+	case n.Kind == gate.KindCompletion:
+		w.onCompletion(n, m.reply)
+	default:
+		w.onProgress(n)
+		m.reply <- remove
+	}
+}
+
+// hear keeps account of how long receiving has failed. A service that is away comes back; one that
+// keeps refusing is not the right one.
+func (w *watch) hear(err error) {
+	if err == nil {
+		w.silent, w.refused, w.silence = time.Time{}, time.Time{}, nil
+		return
+	}
+	now := w.Clock()
+	w.silence = err
+	w.Log.Debug("not received", "queue", w.Names.Completion, "error", err)
+	if w.silent.IsZero() {
+		w.silent = now
+	}
+	if !fault.Is(err, fault.Refused) {
+		w.refused = time.Time{}
+		return
+	}
+	if w.refused.IsZero() {
+		w.refused = now
+	}
+	if now.Sub(w.refused) >= w.Connect && w.signal == nil {
+		w.giveUp("the completion queue refuses to be read: " + err.Error())
+	}
+}
+
+func (w *watch) onProgress(n gate.Notice) {
+	line := progressLine(n)
+	if w.signal != nil {
+		w.answer = line
+	}
+	if line != w.lastLine {
+		w.lastLine = line
+		w.Console.Say("%s", line)
+	}
+}
+
+func progressLine(n gate.Notice) string {
+	line := n.Text
+	if line == "" {
+		line = "state " + n.State
+	}
+	if n.Abort != nil && n.Abort.Outcome != "" && n.Text == "" {
+		line += "; " + console.AbortText(*n.Abort)
+	}
+	if n.JobURL != "" && !strings.Contains(line, n.JobURL) {
+		line += " " + n.JobURL
+	}
+	return line
+}
+
+func (w *watch) onLife() {
+	if w.signal != nil {
+		return
+	}
+	line := "still waiting after " + short(w.Clock().Sub(w.began))
+	if w.lastLine != "" {
+		line += "; last: " + w.lastLine
+	}
+	if !w.silent.IsZero() {
+		line += "; the queue has not answered for " + short(w.Clock().Sub(w.silent)) + ": " + w.silence.Error()
+	}
+	w.Console.Say("%s", line)
+}
+
+// onCompletion prints the verdict, and only then has it removed from the queue.
+func (w *watch) onCompletion(n gate.Notice, reply chan<- settlement) {
+	if w.signal != nil {
+		w.sayCancelled(n)
+	}
+	if err := w.Console.Verdict(n, w.JSON); err != nil {
+		reply <- giveBack
+		w.Console.Say("%v; the completion stays in the queue for a step with --gate-id %s", err, w.request.GateID)
+		w.end(Unreachable)
+		return
+	}
+	reply <- removeLast
+	w.end(verdictCode(n))
+	select {
+	case <-w.listener.done:
+	case <-time.After(settleLimit):
+	case <-w.Signals:
+	}
+}
+
+func verdictCode(n gate.Notice) int {
+	switch {
+	case n.Passed:
+		return Passed
+	case n.Outcome == gate.Rejected:
+		return Rejected
+	}
+	return NotPassed
+}

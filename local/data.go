@@ -1,0 +1,103 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"prowgate/local/page"
+	"prowgate/shared/queue/broker"
+	"prowgate/shared/sqlitedb"
+	"prowgate/shared/store/storeurl"
+)
+
+const storeSetting = "STORE_URL"
+
+// data is what the host keeps: the broker, the database behind it and behind the stand-in, and the
+// record store, which belongs to the handler and is only read here.
+type data struct {
+	broker   *broker.Broker
+	db       *sql.DB      // nil in memory
+	records  page.Records // nil where the handler keeps them in its own memory
+	storeURL string
+	closers  []func() error // in order of opening
+}
+
+// openData opens everything. With --data memory the records are in a temporary file all the same, for
+// two processes share them; close removes it. On an error nothing stays open.
+func openData(o options, s settings, clock func() time.Time) (*data, error) {
+	d := &data{}
+	err := d.openBroker(o, s, clock)
+	if err == nil {
+		err = d.openRecords(o, s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+func (d *data) openBroker(o options, s settings, clock func() time.Time) error {
+	queues, err := s.queues()
+	if err != nil {
+		return err
+	}
+	cfg := broker.Config{Clock: clock, Queues: queues}
+	if o.data == inMemory {
+		d.broker = broker.New(cfg)
+		return nil
+	}
+	release, err := lockFile(o.data + ".lock")
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, release)
+	if d.db, err = sqlitedb.Open(o.data); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	d.closers = append(d.closers, d.db.Close)
+	if d.broker, err = broker.Open(d.db, cfg); err != nil {
+		return fmt.Errorf("queues in %s: %w", o.data, err)
+	}
+	d.closers = append(d.closers, d.broker.Close)
+	return nil
+}
+
+func (d *data) openRecords(o options, s settings) error {
+	given, ok := s.lookup(storeSetting)
+	if d.storeURL = given; !ok {
+		file := o.data
+		if o.data == inMemory {
+			dir, err := os.MkdirTemp("", "prowgate-")
+			if err != nil {
+				return fmt.Errorf("temporary folder: %w", err)
+			}
+			d.closers = append(d.closers, func() error { return os.RemoveAll(dir) })
+			file = filepath.Join(dir, "records.db")
+		}
+		d.storeURL = "sqlite:" + file
+	}
+	if strings.HasPrefix(d.storeURL, "memory:") {
+		return nil
+	}
+	records, closer, err := storeurl.Open(d.storeURL)
+	if err != nil {
+		return fmt.Errorf("%s: %w", storeSetting, err)
+	}
+	d.records = records
+	d.closers = append(d.closers, closer.Close)
+	return nil
+}
+
+// close closes what was opened, last first.
+func (d *data) close() error {
+	var problems []error
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		problems = append(problems, d.closers[i]())
+	}
+	return errors.Join(problems...)
+}
