@@ -33,6 +33,8 @@ type caller struct {
 	http  *http.Client
 	token func(ctx context.Context) (string, error)
 	clock func() time.Time
+
+	refused func(ctx context.Context, token string) (renewed bool) // see Config.TokenRefused; may be nil
 }
 
 // newCaller returns a caller that sends no token and follows redirects only on the same host.
@@ -96,7 +98,16 @@ func (c *caller) open(ctx context.Context, q call) (*http.Response, error) {
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
-	return nil, scrub(c.refusal(q, resp, secret), secret)
+	return nil, scrub(c.judgeToken(ctx, c.refusal(q, resp, secret), resp.StatusCode, secret), secret)
+}
+
+// judgeToken makes a refused token that has been renewed meanwhile a passing failure.
+func (c *caller) judgeToken(ctx context.Context, f *fault.Error, status int, secret string) *fault.Error {
+	denied := status == http.StatusUnauthorized || status == http.StatusForbidden
+	if denied && secret != "" && c.refused != nil && c.refused(ctx, secret) {
+		f.Kind, f.Text = fault.NothingHappened, "the token was refused and has been renewed: "+f.Text
+	}
+	return f
 }
 
 // request makes the HTTP request, and returns the token that it carries.

@@ -19,7 +19,7 @@ import (
 // Client speaks Gangway's REST form. Each method is one request against the server's rate limit. It may be
 // used by many goroutines at once. Redirects are never followed, so the token reaches no other host.
 //
-// Kinds of failure: NothingHappened when the request did not leave or was turned away unread (429, 425);
+// Kinds of failure: NothingHappened when the request did not leave or was turned away unread (429, 425), or with a token that has been renewed meanwhile (401, 403);
 // Refused when the server said no (other 4xx, a redirect to a login, a 500 that names a mistake of ours);
 // MayHaveHappened for all else, which includes every 2xx that cannot be read.
 type Client struct {
@@ -30,7 +30,7 @@ type Client struct {
 // NewClient returns a client of c.GangwayURL.
 func NewClient(c Config) *Client {
 	caller := newCaller(c)
-	caller.token = c.Token
+	caller.token, caller.refused = c.Token, c.TokenRefused
 	caller.http.CheckRedirect = noRedirect
 	return &Client{caller: caller, base: c.GangwayURL}
 }

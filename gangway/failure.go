@@ -36,6 +36,11 @@ type httpStatus int
 
 func (s httpStatus) Error() string { return "HTTP " + strconv.Itoa(int(s)) }
 
+// Is makes a 429 known as what it is.
+func (s httpStatus) Is(target error) bool {
+	return target == fault.ErrTooFast && s == http.StatusTooManyRequests
+}
+
 // progress is how far a request got.
 type progress struct{ sought, wrote atomic.Bool }
 

@@ -42,6 +42,11 @@ type Config struct {
 	// Token returns the bearer token for Gangway; nil or an empty token sends none. It is asked once for
 	// each call, goes to no other server, and is in no error.
 	Token func(ctx context.Context) (string, error)
+	// TokenRefused is told of a token that Gangway answered with 401 or 403, and says whether another one has
+	// taken its place. If so, that failure is NothingHappened: the token was at fault, nothing was done, and
+	// the next attempt carries the new one. Otherwise, and when it is nil, it is Refused. Nothing is repeated
+	// inside, because every request has its place in the rate limit.
+	TokenRefused func(ctx context.Context, token string) (renewed bool)
 	// Transport sends the requests; a copy of Go's default transport when nil.
 	Transport http.RoundTripper
 	// Clock is what a Retry-After with a date is measured against; such dates are ignored when it is nil.

@@ -35,6 +35,7 @@ func (e *Engine) carryOut(ctx context.Context, r gate.Record, c gate.Command) (g
 		return e.probe(ctx, c), nil
 	case gate.AbortJob:
 		err := e.Gangway.Abort(ctx, c.Abort)
+		e.heed(ctx, err)
 		return gate.AbortAnswered{Turn: c.Turn, Failure: failure(err)}, nil
 	}
 	return e.send(ctx, r, c)
@@ -94,6 +95,7 @@ func (e *Engine) submit(ctx context.Context, c gate.Submit) gate.Event {
 	}
 	id, err := e.Gangway.Create(ctx, c.Gating.Submission(e.ExclusiveLabels))
 	if err != nil {
+		e.heed(ctx, err)
 		return gate.SubmitFailed{Claim: c.Claim, Failure: *failure(err)}
 	}
 	return gate.Submitted{Claim: c.Claim, ExecutionID: id}

@@ -377,3 +377,21 @@ func TestTwentyRegionsTakeTurns(t *testing.T) {
 		t.Errorf("%d submissions within one second", len(r.created))
 	}
 }
+
+func TestARefusalForComingTooFastHoldsEverybodyBack(t *testing.T) {
+	r := newRig()
+	r.createErr = &fault.Error{Kind: fault.NothingHappened, Text: "429", Err: fault.ErrTooFast}
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	r.createErr = nil
+	r.now = r.now.Add(3 * time.Second)
+	other := gating(t, "")
+	other.GateID = "g2"
+	must(t, r.Submit(t.Context(), other))
+	if len(r.created) != 1 {
+		t.Errorf("%d POSTs, 3 s after one was refused", len(r.created))
+	}
+	last := r.sent[len(r.sent)-1]
+	if wait := last.ScheduledAt.Sub(start).Round(time.Second); wait != 7*time.Second {
+		t.Errorf("the next one is let go after %s, want one interval", wait)
+	}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,4 +56,16 @@ func (e *Engine) changeBudget(ctx context.Context, change func(budget.State, tim
 		}
 	}
 	return lost
+}
+
+// heed empties the budget when Gangway itself found that requests came too fast: others share its limit.
+// A budget that cannot be changed now is left as it is; the result of the request must not wait for it.
+func (e *Engine) heed(ctx context.Context, refusal error) {
+	if !errors.Is(refusal, fault.ErrTooFast) {
+		return
+	}
+	err := e.changeBudget(ctx, func(s budget.State, now time.Time) budget.State { return s.Drain(e.limit(), now) })
+	if err != nil {
+		e.Log.WarnContext(ctx, "the budget could not be emptied", "error", err)
+	}
 }

@@ -63,6 +63,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrTooFast is in the chain of a fault that says that requests came too fast for a shared limit.
+var ErrTooFast = errors.New("too many requests")
+
 // KindOf returns the kind of the first Error in err's chain, MayHaveHappened when there is none.
 // It must not be asked of a nil error.
 func KindOf(err error) Kind {

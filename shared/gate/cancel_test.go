@@ -20,6 +20,17 @@ func TestCancelBeforeTheGatingMessage(t *testing.T) {
 		  completion: cancelled passed=false the rollout was cancelled (r); abort not-needed: cancelled before the submission: no job was made`)
 }
 
+func TestCancelBeforeTheAdoption(t *testing.T) {
+	s := newStory(t).cancel().skip().accept(`"executionId":"e1"`)
+	s.tells(`
+		0s Accepted -> running
+		  progress .progress.1: monitoring execution e1
+		  ReadStatus`)
+	if s.r.Abort.State != gate.AbortWanted {
+		t.Error("the job of a cancelled gate is left running")
+	}
+}
+
 func TestCancelBeforeTheSubmission(t *testing.T) {
 	s := newStory(t).accept("").skip().cancel()
 	s.takeTurn() // the turn that was asked for comes too late

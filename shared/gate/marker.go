@@ -1,6 +1,9 @@
 package gate
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // EV2 retries a step whose output contains one of these, matched case-insensitively as a substring
 // (ARO-Tools, pipelines/types: automatedRetry.errorContainsAny). They are written here and nowhere
@@ -10,9 +13,12 @@ const (
 	markerInfraPrecondition = "ev2-retryable-infra-precondition-failure"
 )
 
-// markerLike matches the part that the markers share, whatever follows it, so that half a marker that
+// common is the part that the markers share. It counts whatever follows it, so that half a marker that
 // meets its other half elsewhere is harmless too.
-var markerLike = regexp.MustCompile(`(?i)ev2-retryable`)
+const common = "ev2-retryable"
+
+// commonInAnyCase matches common.
+var commonInAnyCase = regexp.MustCompile("(?i)" + common)
 
 // Marker returns the EV2 marker of a classification, empty when it is not eligible.
 func Marker(r Retry) string {
@@ -29,10 +35,13 @@ func Marker(r Retry) string {
 // hyphen becomes an underscore. Every text that comes from elsewhere passes through it before it
 // leaves the program.
 func Neutralise(text string) string {
-	return markerLike.ReplaceAllStringFunc(text, func(m string) string {
+	if !HasMarker(text) {
+		return text
+	}
+	return commonInAnyCase.ReplaceAllStringFunc(text, func(m string) string {
 		return m[:len("ev2")] + "_" + m[len("ev2-"):]
 	})
 }
 
 // HasMarker reports whether text contains an EV2 marker or the beginning of one, in any letter case.
-func HasMarker(text string) bool { return markerLike.MatchString(text) }
+func HasMarker(text string) bool { return strings.Contains(strings.ToLower(text), common) }

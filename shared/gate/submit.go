@@ -47,18 +47,28 @@ func (d *decision) accepted(g Gating) {
 	d.note("accepted", "%s in %s", g.JobName, g.Region)
 	d.takeOver()
 	switch {
+	case g.DryRun && r.Cancel == nil:
+		d.conclude(DryRun, dryRunText(g))
+	case g.ExecutionID != "" && !g.DryRun:
+		d.adopt()
 	case r.Cancel != nil:
 		d.concludeCancelled(AbortNotNeeded, "cancelled before the submission: no job was made")
-	case g.DryRun:
-		d.conclude(DryRun, dryRunText(g))
-	case g.ExecutionID != "":
-		r.Phase, r.ExecutionID, r.SubmittedAt = PhaseRunning, g.ExecutionID, d.now
-		d.note("adopted", "execution %s", g.ExecutionID)
-		d.progress("monitoring execution " + g.ExecutionID)
-		d.work()
 	default:
 		d.work()
 	}
+}
+
+// adopt monitors a job that is there already, and aborts it if the gate was cancelled before.
+func (d *decision) adopt() {
+	r := &d.r
+	r.Phase, r.ExecutionID, r.SubmittedAt = PhaseRunning, r.Gating.ExecutionID, d.now
+	d.note("adopted", "execution %s", r.ExecutionID)
+	d.progress("monitoring execution " + r.ExecutionID)
+	if r.Cancel != nil {
+		d.cancelRunning()
+		return
+	}
+	d.work()
 }
 
 func dryRunText(g Gating) string {

@@ -14,11 +14,12 @@ type rates struct {
 	create, bulk           float64 // of each request, by endpoint
 	deckJob, deckJobs      float64
 	objects                float64
-	duplicate, delay       float64 // of each message
-	sibling, lostChange    float64 // of each job
-	crowd                  bool    // others use up the rate limit too
-	exclusive              bool    // EXCLUSIVE_LABELS
-	artifactsLate          float64 // of each failing job
+	duplicate, delay, lose float64       // of each message
+	outage                 time.Duration // how long Prow is away at a time; 0: never
+	sibling, lostChange    float64       // of each job
+	crowd                  bool          // others use up the rate limit too
+	exclusive              bool          // EXCLUSIVE_LABELS
+	artifactsLate          float64       // of each failing job
 }
 
 func (w *world) drawRates() rates {
@@ -37,7 +38,7 @@ func (w *world) drawRates() rates {
 	return rates{
 		kill: some(0.01), stall: some(0.02), storeFault: some(0.03), queueFault: some(0.03),
 		create: some(0.6), bulk: some(0.6), deckJob: some(0.3), deckJobs: some(0.3), objects: some(0.3),
-		duplicate: some(0.3), delay: some(0.3), sibling: some(0.7), lostChange: some(0.6),
+		duplicate: some(0.3), delay: some(0.3), lose: some(0.02), outage: time.Duration(some(15) * float64(time.Minute)), sibling: some(0.7), lostChange: some(0.6),
 		crowd: w.rng.IntN(4) == 0, exclusive: w.rng.IntN(6) == 0,
 		artifactsLate: some(0.5),
 	}
@@ -52,6 +53,12 @@ func (w *world) serverRate() int {
 
 // faulty reports whether faults may still happen.
 func (w *world) faulty() bool { return w.now.Before(w.calmAt) }
+
+// away reports whether Prow is out of reach as a whole, which it is from the tenth minute on.
+func (w *world) away() bool {
+	begin := epoch.Add(10 * time.Minute)
+	return w.faulty() && !w.now.Before(begin) && w.now.Before(begin.Add(w.rates.outage))
+}
 
 // strikes draws whether something goes wrong now, and counts it under name.
 func (w *world) strikes(rate float64, name string) bool {
@@ -76,6 +83,10 @@ func (w *world) latency() time.Duration {
 
 // interfere draws what goes wrong with a request to the stand-in.
 func (w *world) interfere(c gangwaytest.Call) gangwaytest.Fault {
+	if w.away() {
+		w.count("fault: Prow is away")
+		return gangwaytest.Fault{Mode: gangwaytest.Answer, Status: 503}
+	}
 	rate := map[gangwaytest.Endpoint]float64{
 		gangwaytest.Create: w.rates.create, gangwaytest.BulkChange: w.rates.bulk,
 		gangwaytest.DeckJob: w.rates.deckJob, gangwaytest.DeckJobs: w.rates.deckJobs,

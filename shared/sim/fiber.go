@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -22,21 +23,32 @@ type fiber struct {
 // killed unwinds a fiber whose process has ended.
 type killed struct{}
 
+// givenUp unwinds a handler that fails its message; only a mistake does so by a panic.
+type givenUp struct{ err error }
+
 // start begins an invocation; done is called with its result unless the process is killed before.
 func (w *world) start(in *instance, name string, do func(context.Context) error, done func(error)) {
 	f := &fiber{name: name, in: in}
 	var steps iter.Seq[time.Duration] = func(yield func(time.Duration) bool) {
-		defer func() {
-			if p := recover(); p != nil && p != any(killed{}) {
-				panic(p)
-			}
-		}()
+		defer func() { w.unwound(f, recover()) }()
 		f.give = yield
 		f.err = do(context.Background())
 	}
 	f.next, f.stop = iter.Pull(steps)
 	in.fibers = append(in.fibers, f)
 	w.after(w.latency(), func() { w.resume(f, done) })
+}
+
+// unwound takes what a fiber's panic was, if it ended in one.
+func (w *world) unwound(f *fiber, p any) {
+	switch p := p.(type) {
+	case nil, killed:
+	case givenUp:
+		f.err = p.err
+	default:
+		f.err = fmt.Errorf("panic: %v", p)
+		w.violate(0, "%s: %v", f.name, f.err)
+	}
 }
 
 // resume lets a fiber run to its next call boundary.

@@ -33,8 +33,8 @@ func (w *world) saved(e store.Entry) {
 	if g == nil {
 		return
 	}
-	r, err := gate.DecodeRecord(e.Body)
-	if err != nil {
+	var r struct{ Phase gate.Phase }
+	if err := json.Unmarshal(e.Body, &r); err != nil {
 		w.violate(7, "%s: %v", e.Key, err)
 		return
 	}
@@ -84,7 +84,7 @@ func (w *world) judge() {
 	jobs := w.prow.Jobs()
 	w.readCompletions()
 	for _, g := range w.gates {
-		mine := jobsOf(jobs, g.id)
+		mine := jobsOf(jobs, g)
 		if g.residual && (len(mine) > 1 || g.completion.ExecutionID == "") {
 			w.count("residual of invariant 1: a job made more than 15 s after its lost answer")
 			continue
@@ -95,14 +95,15 @@ func (w *world) judge() {
 		w.judgeRecord(g)
 	}
 	w.judgeOthers(jobs)
+	w.judgeOrphan(jobs)
 	w.judgeRate()
 	w.judgeDeadLetters()
 }
 
-func jobsOf(jobs []gangwaytest.Job, gateID string) []gangwaytest.Job {
+func jobsOf(jobs []gangwaytest.Job, g *plannedGate) []gangwaytest.Job {
 	var mine []gangwaytest.Job
 	for _, j := range jobs {
-		if j.Labels[gate.KeyGateID] == gateID {
+		if j.Labels[gate.KeyGateID] == g.id || j.ID == g.message.ExecutionID {
 			mine = append(mine, j)
 		}
 	}
@@ -111,16 +112,20 @@ func jobsOf(jobs []gangwaytest.Job, gateID string) []gangwaytest.Job {
 
 func (w *world) readCompletions() {
 	for _, g := range w.gates {
-		for {
-			d, ok, err := w.broker.ReceiveAndDelete(context.Background(), finishQueue, g.id, 0)
-			if err != nil || !ok {
-				break
-			}
-			var n gate.Notice
-			if json.Unmarshal(d.Body, &n) == nil && n.Kind == gate.KindCompletion {
-				g.verdicts[string(d.Body)]++
-				g.completion = n
-			}
+		w.readCompletion(g)
+	}
+}
+
+func (w *world) readCompletion(g *plannedGate) {
+	for {
+		d, ok, err := w.broker.ReceiveAndDelete(context.Background(), finishQueue, g.id, 0)
+		if err != nil || !ok {
+			return
+		}
+		var n gate.Notice
+		if json.Unmarshal(d.Body, &n) == nil && n.Kind == gate.KindCompletion {
+			g.verdicts[string(d.Body)]++
+			g.completion = n
 		}
 	}
 }
@@ -157,12 +162,35 @@ func (w *world) judgeCompletion(g *plannedGate, mine []gangwaytest.Job) {
 		}
 	}
 	w.judgeOutcome(g, c, mine)
+	w.judgeTime(g, c)
+}
+
+// judgeTime checks that no verdict comes much later than it must: at the gate's deadline, or when the
+// artifacts have been waited for, or a cancelled gate's abort has been tried for its least time; and a
+// few minutes after the faults have stopped.
+func (w *world) judgeTime(g *plannedGate, c gate.Notice) {
+	if c.SubmittedAt == nil {
+		return
+	}
+	by := c.SubmittedAt.Add(time.Duration(g.message.Timeout) + 5*time.Minute)
+	if c.Outcome == gate.Failed {
+		by = by.Add(15 * time.Minute)
+	}
+	if least := g.cancelAt.Add(15 * time.Minute); c.Outcome == gate.Cancelled && least.After(by) {
+		by = least
+	}
+	if calm := w.calmAt.Add(15 * time.Minute); calm.After(by) {
+		by = calm
+	}
+	if c.SentAt.After(by) {
+		w.violate(2, "the verdict of %s came at %s, it was due by %s", g.id, c.SentAt.Sub(epoch), by.Sub(epoch))
+	}
 }
 
 // judgeOutcome compares the verdict with the job.
 func (w *world) judgeOutcome(g *plannedGate, c gate.Notice, mine []gangwaytest.Job) {
 	want := map[gate.Outcome]prow.State{
-		gate.Succeeded: prow.Success, gate.Failed: prow.Failure, gate.Aborted: prow.Aborted,
+		gate.Succeeded: prow.Success, gate.Failed: prow.Failure, gate.Aborted: prow.Aborted, gate.Errored: prow.Errored,
 	}[c.Outcome]
 	if want != "" && (len(mine) != 1 || mine[0].State != want) {
 		w.violate(2, "%s is %s, but its job is not %s", g.id, c.Outcome, want)
@@ -171,7 +199,7 @@ func (w *world) judgeOutcome(g *plannedGate, c gate.Notice, mine []gangwaytest.J
 		w.violate(2, "%s is submit-failed, but there is a job", g.id)
 	}
 	if c.Outcome == gate.Failed && g.retry != gate.NotEligible && c.Retry == gate.NotEligible &&
-		w.rates.objects == 0 && w.rates.artifactsLate == 0 {
+		w.rates.objects == 0 && w.rates.artifactsLate == 0 && w.rates.outage == 0 {
 		w.violate(5, "%s was not classified %s, though nothing went wrong: %s", g.id, g.retry, c.Error)
 	}
 	if passes := c.Outcome == gate.Succeeded || !g.message.GatePromotion &&
@@ -189,11 +217,12 @@ func (w *world) judgeCancel(g *plannedGate, mine []gangwaytest.Job) {
 		return
 	}
 	for _, j := range mine {
-		if j.CreatedAt.After(g.cancelTaken.Add(90*time.Second)) && g.completion.Outcome == gate.Cancelled {
-			w.violate(4, "%s was cancelled at %s, its job was made at %s", g.id, g.cancelTaken, j.CreatedAt)
+		if !j.Foreign && j.CreatedAt.After(g.cancelTaken.Add(time.Minute)) {
+			w.violate(4, "%s was cancelled at %s, its job was made at %s", g.id, g.cancelTaken.Sub(epoch), j.CreatedAt.Sub(epoch))
 		}
 	}
 	if g.completion.Outcome != gate.Cancelled {
+		w.judgeUncancelled(g, mine)
 		return
 	}
 	a := g.completion.Abort
@@ -204,6 +233,15 @@ func (w *world) judgeCancel(g *plannedGate, mine []gangwaytest.Job) {
 	w.count("abort: " + string(a.Outcome))
 	if len(mine) == 1 && (a.Outcome == gate.AbortDone || a.Outcome == gate.AbortNotNeeded) && !mine[0].State.Terminal() {
 		w.violate(4, "the abort of %s is %s, but its job is %s", g.id, a.Outcome, mine[0].State)
+	}
+}
+
+// judgeUncancelled checks that a gate whose cancellation was taken before its job had ended, and before
+// it had its verdict, is cancelled.
+func (w *world) judgeUncancelled(g *plannedGate, mine []gangwaytest.Job) {
+	ended := len(mine) == 1 && mine[0].State.Terminal() && !mine[0].CompletionTime.After(g.cancelTaken.Add(time.Minute))
+	if !ended && g.completion.SentAt.After(g.cancelTaken.Add(time.Minute)) {
+		w.violate(4, "%s was cancelled at %s, and is %s", g.id, g.cancelTaken.Sub(epoch), g.completion.Outcome)
 	}
 }
 
@@ -221,9 +259,39 @@ func (w *world) judgeOthers(jobs []gangwaytest.Job) {
 		if !changed {
 			continue
 		}
-		g := w.byID[j.Labels[gate.KeyGateID]]
-		if j.Foreign || g == nil || g.cancelAt.IsZero() || !g.message.AbortOnCancel {
+		g := w.owner(j)
+		if j.ID != w.orphan && (g == nil || g.cancelAt.IsZero() || !g.message.AbortOnCancel) {
 			w.violate(3, "job %s (%s) was aborted, and should not have been", j.ID, j.Name)
+		}
+	}
+}
+
+// owner returns the gate whose job it is, nil for somebody else's.
+func (w *world) owner(j gangwaytest.Job) *plannedGate {
+	for _, g := range w.gates {
+		if j.ID == g.message.ExecutionID || !j.Foreign && j.Labels[gate.KeyGateID] == g.id {
+			return g
+		}
+	}
+	return nil
+}
+
+// judgeOrphan checks that the abort of a job that no gate owns gets one answer, and a true one.
+func (w *world) judgeOrphan(jobs []gangwaytest.Job) {
+	if w.orphan == "" {
+		return
+	}
+	o := &plannedGate{id: w.orphan, verdicts: map[string]int{}}
+	w.readCompletion(o)
+	a := o.completion.Abort
+	if len(o.verdicts) != 1 || a == nil || a.Reason == "" {
+		w.violate(2, "the abort of %s has %d different completions", w.orphan, len(o.verdicts))
+		return
+	}
+	w.count("abort without a gate: " + string(a.Outcome))
+	for _, j := range jobs {
+		if j.ID == w.orphan && a.Outcome == gate.AbortDone && j.State != prow.Aborted {
+			w.violate(4, "the abort of %s is %s, but it is %s", w.orphan, a.Outcome, j.State)
 		}
 	}
 }

@@ -20,7 +20,8 @@ type plannedGate struct {
 	residual    bool       // a job of it came into being later than the look-again window covers
 	arrived     bool       // its gating message was sent
 	taken       bool       // its gating message was completed by a handler
-	retry       gate.Retry // what a perfect reader of its job's artifacts would say
+	truth       gate.Retry // what a perfect reader of the artifacts of JobName would say
+	retry       gate.Retry // the same of the gate's own job, if the gate asks
 	cancelAt    time.Time  // when its cancel message is sent; zero: never
 	cancelTaken time.Time  // when a handler completed it
 	phase       gate.Phase // as last saved
@@ -30,9 +31,13 @@ type plannedGate struct {
 
 // plan draws the gates of a run and when their messages come.
 func (w *world) plan() {
+	w.arrivals = 180
 	n := w.opts.Gates
 	if n == 0 {
 		n = 1 + w.rng.IntN(5)
+		if w.rng.IntN(50) == 0 { // a rollout to many regions at once
+			n, w.arrivals = 20, 20
+		}
 	}
 	w.calmAt = epoch.Add(time.Duration(20+w.rng.IntN(40)) * time.Minute)
 	if w.opts.Calm {
@@ -55,29 +60,54 @@ func (w *world) plan() {
 
 func (w *world) planGate(i int) *plannedGate {
 	g := &plannedGate{id: fmt.Sprintf("gate-%d", i), verdicts: map[string]int{}}
-	script, retry := w.drawScript()
-	job := fmt.Sprintf("branch-ci-Azure-ARO-HCP-main-e2e-integration-e2e-parallel-%d", w.rng.IntN(3))
-	if w.rng.IntN(3) == 0 {
-		job += "-with-a-name-beyond-63-characters"
-	}
-	job = fmt.Sprintf("%s-%d", job, i%2)
-	g.message = w.drawMessage(g.id, job)
-	if g.message.BaseSHA == "" && w.rng.IntN(5) > 0 {
-		script.ExtraRefs = []prow.Refs{{Org: "Azure", Repo: "ARO-HCP", BaseRef: "main"}}
+	g.message = w.drawMessage(g.id)
+	if i > 0 && w.rng.IntN(3) == 0 { // the same job for another region
+		other := w.gates[w.rng.IntN(i)]
+		g.message.JobName, g.truth = other.message.JobName, other.truth
+	} else {
+		g.message.JobName, g.truth = w.planJob(i)
 	}
 	g.retry = gate.NotEligible
-	if g.message.GatePromotion && g.message.AllowEV2Retry {
-		g.retry = retry
+	if g.message.AllowEV2Retry {
+		g.retry = g.truth
 	}
-	g.message.JobName = fmt.Sprintf("%s-%s", job, g.id) // a script of its own
-	w.prow.SetScript(g.message.JobName, script)
+	if !w.opts.Burst && w.rng.IntN(8) == 0 {
+		w.planAdoption(g)
+	}
 	w.planMessages(g)
 	return g
 }
 
-func (w *world) drawMessage(id, job string) gate.Gating {
+// planAdoption lets a gate monitor a job that somebody else has started.
+func (w *world) planAdoption(g *plannedGate) {
+	script, truth := w.drawScript()
+	g.retry = gate.NotEligible
+	if g.message.AllowEV2Retry {
+		g.retry = truth
+	}
+	g.message.ExecutionID = w.prow.AddForeign(gangwaytest.Foreign{
+		JobName: g.message.JobName, Type: prow.Periodic, Script: &script,
+		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}},
+	})
+}
+
+// planJob configures a job, and returns its name and what its artifacts say about a retry.
+func (w *world) planJob(i int) (string, gate.Retry) {
+	name := fmt.Sprintf("branch-ci-Azure-ARO-HCP-main-e2e-integration-e2e-parallel-%d", i)
+	if w.rng.IntN(3) == 0 {
+		name = fmt.Sprintf("branch-ci-Azure-ARO-HCP-main-e2e-with-a-name-beyond-63-characters-%d", i)
+	}
+	script, truth := w.drawScript()
+	if w.rng.IntN(5) > 0 {
+		script.ExtraRefs = []prow.Refs{{Org: "Azure", Repo: "ARO-HCP", BaseRef: "main"}}
+	}
+	w.prow.SetScript(name, script)
+	return name, truth
+}
+
+func (w *world) drawMessage(id string) gate.Gating {
 	m := gate.Gating{
-		GateID: id, JobName: job, Cloud: "public", Environment: "int", Region: "westus3",
+		GateID: id, Cloud: "public", Environment: "int", Region: "westus3",
 		PollInterval: gate.Duration(time.Duration(10+w.rng.IntN(110)) * time.Second),
 		Timeout:      gate.Duration(time.Duration(5+w.rng.IntN(40)) * time.Minute),
 		Org:          "Azure", Repo: "ARO-HCP", BaseRef: "main",
@@ -162,7 +192,7 @@ func secondStep(at time.Duration) gangwaytest.Artifact {
 func (w *world) planMessages(g *plannedGate) {
 	arrive := epoch
 	if !w.opts.Burst {
-		arrive = epoch.Add(time.Duration(w.rng.IntN(180)) * time.Second)
+		arrive = epoch.Add(time.Duration(w.rng.IntN(w.arrivals)) * time.Second)
 	}
 	w.at(arrive, func() { g.arrived = true })
 	w.post(arrive, submitQueue, g.id+".submit", g.message)
@@ -202,10 +232,23 @@ func (w *world) post(at time.Time, name, id string, body any) {
 	})
 }
 
+// planOrphan lets somebody abort a job that no gate owns.
+func (w *world) planOrphan() {
+	s := gangwaytest.Passing(time.Duration(5+w.rng.IntN(40)) * time.Minute)
+	w.orphan = w.prow.AddForeign(gangwaytest.Foreign{
+		JobName: "nobodys-job", Type: prow.Postsubmit, Script: &s, Refs: &prow.Refs{Org: "Azure", Repo: "ARO-HCP"},
+	})
+	at := epoch.Add(time.Duration(w.rng.IntN(1200)) * time.Second)
+	w.post(at, cancelQueue, "orphan", gate.CancelRequest{ExecutionID: w.orphan, Reason: "nobody waits for it"})
+}
+
 // foreignJobs lets other people's jobs start at any time.
 func (w *world) foreignJobs() {
 	if w.opts.Burst || w.opts.Calm {
 		return
+	}
+	if w.rng.IntN(8) == 0 {
+		w.planOrphan()
 	}
 	for range w.rng.IntN(6) {
 		w.at(epoch.Add(time.Duration(w.rng.IntN(1800))*time.Second), func() {

@@ -11,8 +11,10 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -56,6 +58,35 @@ func Run(o Options) Result {
 		Seed: o.Seed, Violations: w.violations, Counts: w.counts, Trace: w.trace,
 		Ended: w.closedAt.Sub(epoch), AllRunning: w.lastJobAt.Sub(epoch),
 	}
+}
+
+// RunMany plays n seeds from the first one on, on all processors, and returns the counts of all. Each
+// result is shown to see, one at a time; when see says false, no further seed is begun.
+func RunMany(first uint64, n int, see func(Result) bool) map[string]int {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	total, next, stop := map[string]int{}, first, false
+	take := func() (uint64, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, !stop && next-1 < first+uint64(n)
+	}
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed, ok := take(); ok; seed, ok = take() {
+				r := Run(Options{Seed: seed})
+				mu.Lock()
+				for name, count := range r.Counts {
+					total[name] += count
+				}
+				stop = !see(r) || stop
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return total
 }
 
 // Table returns counts as aligned lines, by name.

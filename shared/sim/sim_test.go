@@ -10,7 +10,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "the seed that TestSeed repeats, with every step written down by -v")
-	seeds = flag.Int("seeds", 300, "how many seeds TestSeeds runs")
+	seeds = flag.Int("seeds", 60, "how many seeds TestSeeds runs")
 	from  = flag.Uint64("from", 1, "the first of them")
 )
 
@@ -27,18 +27,65 @@ func TestSeed(t *testing.T) {
 
 // TestSeeds runs many seeds and prints what they met.
 func TestSeeds(t *testing.T) {
-	counts, failed := map[string]int{}, 0
-	for s := *from; s < *from+uint64(*seeds); s++ {
-		r := sim.Run(sim.Options{Seed: s})
-		for name, n := range r.Counts {
-			counts[name] += n
-		}
+	total := sim.RunMany(*from, *seeds, func(r sim.Result) bool {
 		if r.Failed() {
 			t.Error(r)
-			if failed++; failed == 5 {
-				break
+		}
+		return !r.Failed()
+	})
+	t.Logf("%d seeds\n%s", *seeds, sim.Table(total))
+}
+
+// TestMistakes builds each mistake in and expects the simulator to find it within 2,000 seeds. It begins
+// with the seed that found it last.
+func TestMistakes(t *testing.T) {
+	const within = 2000
+	for _, m := range sim.Mistakes() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			if r := sim.Run(sim.Options{Seed: foundBy[m.Name], Mistake: m}); r.Failed() {
+				return
 			}
+			for s := uint64(1); s <= within; s++ {
+				if r := sim.Run(sim.Options{Seed: s, Mistake: m}); r.Failed() {
+					t.Logf("%q: %d, // %s", m.Name, s, r.Violations[0])
+					return
+				}
+			}
+			t.Errorf("not found within %d seeds", within)
+		})
+	}
+}
+
+// TestTwentyRegionsAtOnce measures how long 20 gates that come at once take until all are running, under
+// the real rate limit.
+func TestTwentyRegionsAtOnce(t *testing.T) {
+	r := sim.Run(sim.Options{Seed: 1, Calm: true, Burst: true, Gates: 20})
+	if r.Failed() {
+		t.Fatal(r)
+	}
+	least := 14 * 60.0 / 9
+	t.Logf("all running after %s; the limit allows %.1f s", r.AllRunning, least)
+	if r.AllRunning.Seconds() > 1.1*least || r.Counts["requests: Gangway"] != 20 {
+		t.Errorf("all running after %s with %d requests", r.AllRunning, r.Counts["requests: Gangway"])
+	}
+}
+
+// TestSeedsThatFailed repeats every seed that ever failed, as long as it means the same run.
+func TestSeedsThatFailed(t *testing.T) {
+	for _, s := range []uint64{446, 824, 867, 1176, 1420} {
+		if r := sim.Run(sim.Options{Seed: s}); r.Failed() {
+			t.Error(r)
 		}
 	}
-	t.Logf("%d seeds\n%s", *seeds, sim.Table(counts))
+}
+
+// TestSeedRepeats holds that a seed decides everything.
+func TestSeedRepeats(t *testing.T) {
+	for s := uint64(1); s <= 5; s++ {
+		first, again := sim.Run(sim.Options{Seed: s, Trace: true}), sim.Run(sim.Options{Seed: s, Trace: true})
+		if a, b := strings.Join(first.Trace, "\n"), strings.Join(again.Trace, "\n"); a != b {
+			t.Errorf("seed %d ran differently the second time", s)
+		}
+	}
 }
