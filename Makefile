@@ -79,6 +79,11 @@ lint: tools ## golangci-lint, buf, generated code up to date, layering
 sim: ## the simulator over SEEDS seeds; names the first failing seed and how to repeat it
 	go test -count=1 -timeout 0 -run '^TestSeeds$$' ./shared/sim -seeds $(SEEDS)
 
+# A module of its own, so that Prow's dependencies stay out of ours; takes minutes when nothing is cached.
+.PHONY: conformance
+conformance: ## the stand-in against Prow's own Gangway code
+	cd gangway/conformance && go test -p 1 ./...
+
 .PHONY: bench
 bench: ## the performance table
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...

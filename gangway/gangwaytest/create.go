@@ -81,7 +81,17 @@ func (r *createRequest) validateRefs(kind string) error {
 			return fmt.Errorf("gitRefs: failed to validate: gitRefs: %s cannot be empty", f.name)
 		}
 	}
+	for _, p := range r.Refs.Pulls {
+		if !isCommit(p.SHA) {
+			return fmt.Errorf("gitRefs: failed to validate: pull: invalid SHA: %q", p.SHA)
+		}
+	}
 	return nil
+}
+
+// isCommit reports whether sha has the form that is asked of a pull's commit, though not of base_sha.
+func isCommit(sha string) bool {
+	return len(sha) == 40 && strings.Trim(sha, "0123456789abcdef") == ""
 }
 
 func (o *podOptions) validate() error {

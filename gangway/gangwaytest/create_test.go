@@ -37,6 +37,8 @@ func TestCreateValidation(t *testing.T) {
 		{"wrong branch", refs("POSTSUBMIT", `"org":"o","repo":"r","base_ref":"dev","base_sha":"s"`), 500, "failed to find associated postsubmit"},
 		{"presubmit without pulls", refs("PRESUBMIT", `"org":"o","repo":"r","base_ref":"main","base_sha":"s"`), 500, "Pulls"},
 		{"batch", refs("BATCH", `"org":"o","repo":"r","base_ref":"main","base_sha":"s"`), 500, "unsupported"},
+		{"pull with a sha of no form", refs("POSTSUBMIT", `"org":"o","repo":"r","base_ref":"main","base_sha":"s","pulls":[{"number":1,"sha":"zzz"}]`), 400, `pull: invalid SHA: \"zzz\"`},
+		{"pull", refs("POSTSUBMIT", `"org":"o","repo":"r","base_ref":"main","base_sha":"s","pulls":[{"number":1,"sha":"`+strings.Repeat("0f", 20)+`","commit_link":"l"}]`), 200, `"commitLink":"l"`},
 		{"unknown job", `{"job_name":"nope","job_execution_type":"PERIODIC"}`, 500, `"code":2,"details":[],"message":"failed to find associated periodic job`},
 		{"empty env", options(`"envs":{"A":""}`), 400, "environment variable"},
 		{"empty label", options(`"labels":{"a":""}`), 400, "label"},

@@ -27,19 +27,29 @@ type (
 		Annotations map[string]string `json:"annotations,omitempty"`
 	}
 	refs struct {
-		Org            string            `json:"org,omitempty"`
-		Repo           string            `json:"repo,omitempty"`
-		RepoLink       string            `json:"repoLink,omitempty"`
-		BaseRef        string            `json:"baseRef,omitempty"`
-		BaseSHA        string            `json:"baseSha,omitempty"`
-		BaseLink       string            `json:"baseLink,omitempty"`
-		Pulls          []json.RawMessage `json:"pulls,omitempty"`
-		PathAlias      string            `json:"pathAlias,omitempty"`
-		WorkDir        string            `json:"workDir,omitempty"`
-		CloneURI       string            `json:"cloneUri,omitempty"`
-		SkipSubmodules bool              `json:"skipSubmodules,omitempty"`
-		CloneDepth     int               `json:"cloneDepth,omitempty"`
-		SkipFetchHead  bool              `json:"skipFetchHead,omitempty"`
+		Org            string `json:"org,omitempty"`
+		Repo           string `json:"repo,omitempty"`
+		RepoLink       string `json:"repoLink,omitempty"`
+		BaseRef        string `json:"baseRef,omitempty"`
+		BaseSHA        string `json:"baseSha,omitempty"`
+		BaseLink       string `json:"baseLink,omitempty"`
+		Pulls          []pull `json:"pulls,omitempty"`
+		PathAlias      string `json:"pathAlias,omitempty"`
+		WorkDir        string `json:"workDir,omitempty"`
+		CloneURI       string `json:"cloneUri,omitempty"`
+		SkipSubmodules bool   `json:"skipSubmodules,omitempty"`
+		CloneDepth     int    `json:"cloneDepth,omitempty"`
+		SkipFetchHead  bool   `json:"skipFetchHead,omitempty"`
+	}
+	pull struct {
+		Number     int    `json:"number,omitempty"`
+		Author     string `json:"author,omitempty"`
+		SHA        string `json:"sha,omitempty"`
+		Title      string `json:"title,omitempty"`
+		Ref        string `json:"ref,omitempty"`
+		Link       string `json:"link,omitempty"`
+		CommitLink string `json:"commitLink,omitempty"`
+		AuthorLink string `json:"authorLink,omitempty"`
 	}
 	execution struct {
 		ID             string      `json:"id,omitempty"`
@@ -85,6 +95,12 @@ func (o *podOptions) UnmarshalJSON(raw []byte) error {
 func (r *refs) UnmarshalJSON(raw []byte) error {
 	type plain refs
 	return decode(raw, (*plain)(r))
+}
+
+// UnmarshalJSON accepts both spellings of every field.
+func (p *pull) UnmarshalJSON(raw []byte) error {
+	type plain pull
+	return decode(raw, (*plain)(p))
 }
 
 // UnmarshalJSON accepts both spellings of every field.

@@ -77,7 +77,8 @@ func referrers(t *testing.T, sources []source) []string {
 	for _, s := range sources {
 		_, f := parse(t, s)
 		declarations(f, func(name string, decl ast.Node, kind token.Token) {
-			if kind == token.CONST && strings.Contains(strings.ToLower(literals(decl)), needle()) {
+			// A whole marker: what the markers share ends before the hyphen.
+			if kind == token.CONST && strings.Contains(strings.ToLower(literals(decl)), needle()+"-") {
 				constants[name] = true
 			}
 		})

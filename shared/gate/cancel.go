@@ -13,7 +13,7 @@ const (
 	abortCheck   = 5 * time.Second  // between two looks at a job that is asked to end
 	abortRepeat  = 20 * time.Second // between two requests for one job
 	abortMost    = 10               // requests for one job
-	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline
+	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline or behind it
 	abortSettled = 10 * time.Second // how long an abort must have been seen before it is believed
 	abortUnowned = time.Hour        // how long the abort of a job that no gate owns is tried
 )
@@ -75,9 +75,11 @@ func (d *decision) cancelRunning() {
 		d.concludeCancelled(AbortDisabled, "abortOnCancel is off: the job was left running")
 		return
 	}
-	d.r.Abort = Abort{State: AbortWanted}
+	d.wantAbort()
 	d.work()
 }
+
+func (d *decision) wantAbort() { d.r.Abort = Abort{State: AbortWanted, Since: d.now} }
 
 // cancelDone acts on a gate that has its verdict: only a job that outlived its gate's time-out is
 // aborted.
@@ -90,7 +92,7 @@ func (d *decision) cancelDone(reason string) {
 	d.takeCancel(reason)
 	d.sendVerdict()
 	d.sayCancelTaken()
-	d.r.Abort = Abort{State: AbortWanted}
+	d.wantAbort()
 	d.takeOver()
 	d.work()
 }
@@ -130,12 +132,9 @@ func (d *decision) workAbort(target prow.Job) {
 	}
 }
 
+// abortUntil is when an abort that has not succeeded is given up.
 func (d *decision) abortUntil() time.Time {
-	least := d.now
-	if d.r.Cancel != nil {
-		least = d.r.Cancel.At.Add(abortAtLeast)
-	}
-	return laterOf(d.r.deadline(), least)
+	return laterOf(d.r.deadline(), d.r.Abort.Since.Add(abortAtLeast))
 }
 
 // probed asks the guard, and for a turn at Gangway when it has nothing against the abort.

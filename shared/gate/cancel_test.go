@@ -232,6 +232,15 @@ func TestAbortIsSkippedWhenTheSiblingOutlastsTheDeadline(t *testing.T) {
 		  completion: cancelled passed=false the rollout was cancelled (r); abort skipped: job e2e (execution e2, pending) started in the same second`)
 }
 
+func TestAbortOfAJobThatIsFoundBehindItsDeadlineIsTried(t *testing.T) {
+	s := newStory(t).accept(`"timeout":"5m"`).takeTurn().cancel()
+	s.after(20*time.Minute).tick().listing(20*time.Minute, s.job(prow.Pending)).skip().status(prow.Pending)
+	s.tells(`
+		20m0s StatusRead -> running
+		  progress .progress.2: job is pending
+		  Probe`)
+}
+
 func TestAbortOfAJobWithoutRefsIsSkipped(t *testing.T) {
 	s := newStory(t).running("").after(2 * time.Minute).cancel().skip()
 	j := s.job(prow.Pending)

@@ -47,42 +47,30 @@ func (d *decision) on(ev Event) {
 		d.submitFailed(e)
 	case CompletionSent:
 		d.r.Sent = d.r.Verdict != nil
-	default:
-		d.result(ev)
+	case result:
+		if d.current(e.inTurn()) {
+			d.result(e)
+		}
 	}
 }
 
 // result takes the results that count only in the turn in which they were asked for.
-func (d *decision) result(ev Event) {
+func (d *decision) result(ev result) {
 	switch e := ev.(type) {
 	case TurnTaken:
-		if d.current(e.Turn) {
-			d.turnTaken(e)
-		}
+		d.turnTaken(e)
 	case Looked:
-		if d.current(e.Turn) {
-			d.looked(e)
-		}
+		d.looked(e)
 	case StatusRead:
-		if d.current(e.Turn) {
-			d.statusRead(e)
-		}
+		d.statusRead(e)
 	case UploadedRead:
-		if d.current(e.Turn) {
-			d.uploadedRead(e)
-		}
+		d.uploadedRead(e)
 	case EvidenceRead:
-		if d.current(e.Turn) {
-			d.evidenceRead(e.Evidence)
-		}
+		d.evidenceRead(e.Evidence)
 	case Probed:
-		if d.current(e.Turn) {
-			d.probed(e)
-		}
+		d.probed(e)
 	case AbortAnswered:
-		if d.current(e.Turn) {
-			d.abortAnswered(e.Failure)
-		}
+		d.abortAnswered(e.Failure)
 	}
 }
 

@@ -105,3 +105,17 @@ func (EvidenceRead) event()   {}
 func (Probed) event()         {}
 func (AbortAnswered) event()  {}
 func (CompletionSent) event() {}
+
+// result is an event that counts only in the turn in which its command was given.
+type result interface {
+	Event
+	inTurn() int
+}
+
+func (e TurnTaken) inTurn() int     { return e.Turn }
+func (e Looked) inTurn() int        { return e.Turn }
+func (e StatusRead) inTurn() int    { return e.Turn }
+func (e UploadedRead) inTurn() int  { return e.Turn }
+func (e EvidenceRead) inTurn() int  { return e.Turn }
+func (e Probed) inTurn() int        { return e.Turn }
+func (e AbortAnswered) inTurn() int { return e.Turn }

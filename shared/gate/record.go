@@ -87,6 +87,7 @@ const (
 // Abort is the abort of the gate's own job.
 type Abort struct {
 	State    AbortState   `json:"state,omitempty"`
+	Since    time.Time    `json:"since,omitzero"` // when it was first wanted of a job that was known
 	Requests int          `json:"requests,omitempty"`
 	LastAt   time.Time    `json:"lastAt,omitzero"`
 	Outcome  AbortOutcome `json:"outcome,omitempty"`

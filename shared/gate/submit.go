@@ -167,7 +167,7 @@ func (d *decision) lateJob(executionID string) {
 	r.ExecutionID, r.SubmittedAt = executionID, d.now
 	d.note("late job", "execution %s was made after the gate had been closed", executionID)
 	if r.Gating.AbortOnCancel {
-		r.Abort = Abort{State: AbortWanted}
+		d.wantAbort()
 		d.takeOver()
 		d.work()
 	}

@@ -1,13 +1,14 @@
 // Command client makes one call with prowgate's own Gangway client and prints what came of it as JSON. The
 // suite runs it: in one binary the client's messages and Prow's would claim the same file name.
 //
-// Usage: client <url> create|get|list|abort <JSON of the arguments>
+// Usage: client <url> create|get|list|abort, with the arguments as JSON on standard input.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 
@@ -25,7 +26,7 @@ type Answer struct {
 }
 
 func main() {
-	answer, err := run(context.Background(), os.Args[1:])
+	answer, err := run(context.Background(), os.Args[1:], os.Stdin)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -35,15 +36,19 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) (Answer, error) {
-	if len(args) != 3 {
-		return Answer{}, fmt.Errorf("want a URL, a call and its arguments, got %d words", len(args))
+func run(ctx context.Context, args []string, in io.Reader) (Answer, error) {
+	if len(args) != 2 {
+		return Answer{}, fmt.Errorf("want a URL and a call, got %d words", len(args))
+	}
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return Answer{}, fmt.Errorf("arguments: %w", err)
 	}
 	base, err := url.Parse(args[0])
 	if err != nil {
 		return Answer{}, fmt.Errorf("base URL: %w", err)
 	}
-	answer, callErr, err := call(ctx, gangway.NewClient(gangway.Config{GangwayURL: base}), args[1], []byte(args[2]))
+	answer, callErr, err := call(ctx, gangway.NewClient(gangway.Config{GangwayURL: base}), args[1], raw)
 	if callErr != nil {
 		answer.Kind, answer.Error = fault.KindOf(callErr).String(), callErr.Error()
 	}

@@ -47,6 +47,7 @@ func (c Catalog) config() (*config.Config, error) {
 		}
 		postsubmits[j.OrgRepo] = append(postsubmits[j.OrgRepo], config.Postsubmit{
 			JobBase: j.base(), Brancher: config.Brancher{Branches: j.Branches},
+			Reporter: config.Reporter{Context: j.Name}, // the default that loading sets (prow, pkg/config/config.go)
 		})
 	}
 	if err := cfg.SetPostsubmits(postsubmits); err != nil {
