@@ -11,12 +11,18 @@ import (
 	"prowgate/shared/config"
 	"prowgate/shared/engine"
 	"prowgate/shared/queue/queueurl"
+	"prowgate/shared/secret"
+	"prowgate/shared/secret/keyvault"
 	"prowgate/shared/store/storeurl"
 )
 
 // wire makes the engine of the parts that the settings name. What it returns beside it lets go of
 // them, once no call is under way any more.
 func wire(s config.Settings, clock func() time.Time, log *slog.Logger) (*engine.Engine, func(context.Context) error, error) {
+	token, err := tokenOf(s, clock, log)
+	if err != nil {
+		return nil, nil, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
+	}
 	sender, err := queueurl.Open(s.QueueURL.Reveal())
 	if err != nil {
 		return nil, nil, fmt.Errorf("QUEUE_URL: %w", err)
@@ -30,7 +36,8 @@ func wire(s config.Settings, clock func() time.Time, log *slog.Logger) (*engine.
 		GangwayURL:   s.GangwayURL,
 		ProwURL:      s.ProwURL,
 		ArtifactsURL: s.ArtifactsURL,
-		Token:        func(context.Context) (string, error) { return s.GangwayToken.Reveal(), nil },
+		Token:        token.Token,
+		TokenRefused: token.Refused,
 		Clock:        clock,
 	}
 	return engine.New(engine.Parts{
@@ -46,4 +53,16 @@ func wire(s config.Settings, clock func() time.Time, log *slog.Logger) (*engine.
 		Burst:           s.Burst,
 		ExclusiveLabels: s.ExclusiveLabels,
 	}), release, nil
+}
+
+// tokenOf returns where the token for Gangway comes from: the vault, or the setting.
+func tokenOf(s config.Settings, clock func() time.Time, log *slog.Logger) (*secret.Source, error) {
+	if s.GangwayTokenURI == "" {
+		return secret.Fixed(s.GangwayToken.Reveal(), clock, log), nil
+	}
+	read, err := keyvault.Reader(s.GangwayTokenURI, keyvault.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return secret.New(read, clock, log), nil
 }

@@ -23,6 +23,8 @@ type Settings struct {
 	ArtifactsURL *url.URL // base, no trailing slash
 	GangwayToken Secret   // empty when none is set
 
+	GangwayTokenURI string // the Key Vault secret that holds the token, in place of GangwayToken; empty when none is set
+
 	QueueURL Secret // http(s)://host[:port]; a secret because other forms hold a key
 	StoreURL Secret // a form that StoreForm takes; a secret for the same reason
 
@@ -45,10 +47,11 @@ type Settings struct {
 type raw struct {
 	GangwayURL      string `envconfig:"GANGWAY_URL" default:"https://gangway-ci.apps.ci.l2s4.p1.openshiftapps.com" desc:"base URL of Gangway; a trailing /v1/executions is removed"`
 	GangwayToken    string `envconfig:"GANGWAY_TOKEN" desc:"bearer token for Gangway; in Azure a Key Vault reference"`
+	GangwayTokenURI string `envconfig:"GANGWAY_TOKEN_URI" desc:"in place of GANGWAY_TOKEN the Key Vault secret that holds it, https://<vault>.vault.azure.net/secrets/<name>, read again when Gangway refuses the token"`
 	ProwURL         string `envconfig:"PROW_URL" default:"https://prow.ci.openshift.org" desc:"base URL of Deck; a trailing /prowjob is removed"`
 	ArtifactsURL    string `envconfig:"ARTIFACTS_URL" default:"https://storage.googleapis.com" desc:"where the artifacts bucket is read"`
 	QueueURL        string `envconfig:"QUEUE_URL" need:"yes" desc:"where the queues are: sb://<namespace>.servicebus.windows.net, a Service Bus connection string, http://host:port (local host), or an SQS form"`
-	StoreURL        string `envconfig:"STORE_URL" need:"yes" desc:"where the records are: https://<account>.table.core.windows.net/<table>, a storage connection string, sqlite:<file>, memory:, or dynamodb:<table>"`
+	StoreURL        string `envconfig:"STORE_URL" need:"yes" desc:"where the records are: https://<account>.table.core.windows.net/<table>, a storage connection string with TableName=<table>, sqlite:<file>, memory:, or dynamodb:<table>"`
 	RatePerMinute   string `envconfig:"GANGWAY_RATE_PER_MINUTE" default:"9" desc:"requests a minute that all instances together may send to Gangway"`
 	Burst           string `envconfig:"GANGWAY_BURST" default:"5" desc:"how many of them may come at once beyond the first"`
 	ExclusiveLabels string `envconfig:"EXCLUSIVE_LABELS" default:"false" desc:"override the labels Gangway selects by, so that an abort can hit one job only"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -25,12 +26,12 @@ func setenv(t *testing.T, env map[string]string) {
 
 // loaded is Settings as values that can be compared.
 type loaded struct {
-	Gangway, Prow, Artifacts, Token, Queue, Store string
-	Rate, Burst                                   int
-	Exclusive                                     bool
-	Queues                                        [4]string
-	Port                                          int
-	Level                                         slog.Level
+	Gangway, Prow, Artifacts, Token, TokenURI, Queue, Store string
+	Rate, Burst                                             int
+	Exclusive                                               bool
+	Queues                                                  [4]string
+	Port                                                    int
+	Level                                                   slog.Level
 }
 
 func load(t *testing.T, env map[string]string) loaded {
@@ -41,7 +42,7 @@ func load(t *testing.T, env map[string]string) loaded {
 		t.Fatalf("load: %v", err)
 	}
 	return loaded{
-		s.GangwayURL.String(), s.ProwURL.String(), s.ArtifactsURL.String(), s.GangwayToken.Reveal(), s.QueueURL.Reveal(),
+		s.GangwayURL.String(), s.ProwURL.String(), s.ArtifactsURL.String(), s.GangwayToken.Reveal(), s.GangwayTokenURI, s.QueueURL.Reveal(),
 		s.StoreURL.Reveal(), s.RatePerMinute, s.Burst, s.ExclusiveLabels,
 		[4]string{s.SubmitQueue, s.PollQueue, s.CancelQueue, s.CompletionQueue},
 		s.Port, s.LogLevel,
@@ -79,7 +80,7 @@ func TestEverySetting(t *testing.T) {
 		"COMPLETION_QUEUE": strings.Repeat("d", 260), "FUNCTIONS_CUSTOMHANDLER_PORT": "65535", "LOG_LEVEL": "WARN",
 	})
 	want := loaded{
-		"http://127.0.0.1:1/gangway", "https://deck", "http://[::1]:3", "sha256~abc", "https://host", "sqlite:/a b?.db", 1, 0, true,
+		"http://127.0.0.1:1/gangway", "https://deck", "http://[::1]:3", "sha256~abc", "", "https://host", "sqlite:/a b?.db", 1, 0, true,
 		[4]string{"s", "P_1", "c.c", strings.Repeat("d", 260)},
 		65535, slog.LevelWarn,
 	}
@@ -98,7 +99,7 @@ func TestEveryProblemAtOnce(t *testing.T) {
 	env["GANGWAY_TOKEN"] = key + " " + key
 	env["GANGWAY_URL"] = "http://user:" + key + "@host"
 	env["PROW_URL"] = "http://host:" + key
-	env["QUEUE_URL"] = "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=k;SharedAccessKey=" + key
+	env["QUEUE_URL"] = "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=k;EntityPath=q;SharedAccessKey=" + key
 	env["STORE_URL"] = "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=" + key
 	setenv(t, env)
 	s, err := Load()
@@ -148,8 +149,8 @@ func TestDescribe(t *testing.T) {
 		}
 		seen[s.Name] = true
 	}
-	if len(seen) != 15 {
-		t.Errorf("%d settings, want the 15 of the contract", len(seen))
+	if len(seen) != 16 {
+		t.Errorf("%d settings, want the 16 that the README lists", len(seen))
 	}
 }
 
@@ -193,16 +194,30 @@ func TestRefusedURLs(t *testing.T) {
 func TestQueueURL(t *testing.T) {
 	for value, want := range map[string]string{
 		"http://127.0.0.1:7071": "", "https://broker": "", "http://h:1/": "",
-		"http://h:1/path":                                     "must not have a path",
-		"http://u:p@h:1":                                      "must not hold a user name",
-		"h:1":                                                 "must be http://host:port",
-		"sb://a.servicebus.windows.net":                       "(sb://<namespace>.servicebus.windows.net) is not supported by this build, which takes http://host:port",
-		"https://a.servicebus.windows.net/":                   "(sb://<namespace>.servicebus.windows.net) is not supported",
-		"Endpoint=sb://a/;SharedAccessKey=k":                  "(a Service Bus connection string) is not supported",
-		"SharedAccessKey=k;endpoint=sb://a/":                  "(a Service Bus connection string) is not supported",
-		"https://sqs.us-east-1.amazonaws.com/123456789012/":   "(an SQS form) is not supported",
-		"https://sqs.us-east-1.amazonaws.com.evil.example:80": "",
-		"sqs://us-east-1/123456789012":                        "(an SQS form) is not supported",
+		"http://h:1/path":                                                "must not have a path",
+		"http://u:p@h:1":                                                 "must not hold a user name",
+		"h:1":                                                            "or http://host:port",
+		"sb://a.servicebus.windows.net":                                  "",
+		"SB://a.servicebus.usgovcloudapi.net/":                           "",
+		"sb://a":                                                         "and nothing more",
+		"sb://a.servicebus.windows.net:5671":                             "and nothing more",
+		"sb://a.servicebus.windows.net/gate-submit":                      "and nothing more",
+		"sb://a.servicebus.windows.net?k=v":                              "must not have a query",
+		"sb://u:p@a.servicebus.windows.net":                              "must not hold a user name",
+		"https://a.servicebus.windows.net/":                              "must be sb://<namespace>.servicebus.windows.net",
+		"amqps://a.servicebus.windows.net/":                              "must be sb://<namespace>.servicebus.windows.net",
+		"Endpoint=sb://a/;SharedAccessKeyName=n;SharedAccessKey=k":       "",
+		"SharedAccessSignature=s;endpoint=sb://a.servicebus.windows.net": "",
+		"Endpoint=sb://a/;SharedAccessKey=":                              "must have a part SharedAccessKey",
+		"Endpoint=https://a/;SharedAccessKey=k":                          "must have a part Endpoint",
+		"Endpoint=sb://a/;SharedAccessKey=k;EntityPath=q":                "without the part EntityPath",
+		"https://sqs.us-east-1.amazonaws.com/123456789012/":              "",
+		"sqs:http://127.0.0.1:9324/000000000000":                         "",
+		"SQS:https://sqs.eu-west-1.amazonaws.com/1":                      "",
+		"https://sqs.us-east-1.amazonaws.com/":                           "must end in the account",
+		"sqs:https://u:p@sqs.us-east-1.amazonaws.com/1":                  "must not hold a user name",
+		"https://sqs.us-east-1.amazonaws.com.evil.example:80":            "",
+		"sqs://us-east-1/123456789012":                                   "must be an absolute http or https URL",
 	} {
 		_, err := QueueForm(value)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -246,6 +261,68 @@ func TestRules(t *testing.T) {
 	} {
 		if got, want := problem(t, c.setting, c.value), c.setting+": "+c.want; got != want {
 			t.Errorf("%s=%q: got %q, want %q", c.setting, c.value, got, want)
+		}
+	}
+}
+
+func TestTokenURI(t *testing.T) {
+	const rule, both = "GANGWAY_TOKEN_URI: must be https://<vault>.vault.azure.net/secrets/<name>, without a version, or the ARN of a secret", "GANGWAY_TOKEN_URI: must not be set beside GANGWAY_TOKEN"
+	for _, c := range []struct{ value, token, want string }{
+		{"https://ci-tokens.vault.azure.net/secrets/gangway", "", ""},
+		{"https://ci-tokens.vault.azure.net/secrets/gangway/", "", ""},
+		{"https://v1-2.vault.usgovcloudapi.net/secrets/gangway", "", ""},
+		{"https://ci-tokens.vault.azure.net/secrets/gangway", "a-token", both},
+		{"https://ci-tokens.vault.azure.net/secrets/gangway/0123456789abcdef0123456789abcdef", "", rule},
+		{"https://ci-tokens.vault.azure.net.evil.example/secrets/gangway", "", rule},
+		{"https://ci-tokens.vault.azure.net/keys/gangway", "", rule},
+		{"https://u:p@ci-tokens.vault.azure.net/secrets/gangway", "", rule},
+		{"http://ci-tokens.vault.azure.net/secrets/gangway", "", rule},
+		{"arn:aws:secretsmanager:eu-west-1:123456789012:secret:prowgate/gangway-a1B2c3", "", ""},
+		{"arn:aws:secretsmanager:eu-west-1:123456789012:secret:gangway-a1B2c3", "a-token", both},
+		{"arn:aws:ssm:eu-west-1:123456789012:parameter/gangway", "", rule},
+	} {
+		setenv(t, map[string]string{"QUEUE_URL": "http://h:1", "STORE_URL": "memory:", "GANGWAY_TOKEN": c.token, "GANGWAY_TOKEN_URI": c.value})
+		s, err := Load()
+		if got := fmt.Sprint(err); c.want != "" && got != c.want || c.want == "" && (err != nil || s.GangwayTokenURI != strings.TrimRight(c.value, "/")) {
+			t.Errorf("%s: got %q, %s; want %s", c.value, s.GangwayTokenURI, got, c.want)
+		}
+	}
+}
+
+func TestTables(t *testing.T) {
+	const url, name, part = "must be https://<account>.table.core.windows.net/<table>", "must end in the name of a table", "must have a part TableName=<table>"
+	for value, want := range map[string]string{
+		"https://account.table.core.windows.net/records":                    "",
+		"https://account.table.core.usgovcloudapi.net/records/":             "",
+		"AccountName=a;AccountKey=k;TableName=records":                      "",
+		"tablename=records;DefaultEndpointsProtocol=http;AccountKey=k":      "",
+		"AccountName=a;SharedAccessSignature=sv=1&sig=s;TableName=records;": "",
+		"http://account.table.core.windows.net/records":                     url,
+		"https://account.blob.core.windows.net/records":                     url,
+		"https://account.table.core.windows.net":                            name,
+		"https://account.table.core.windows.net/a/b":                        name,
+		"https://account.table.core.windows.net/1records":                   name,
+		"https://account.table.core.windows.net/records?sv=1":               "must not have a query",
+		"https://u:p@account.table.core.windows.net/records":                "must not hold a user name",
+		"AccountName=a;AccountKey=k":                                        part,
+		"AccountName=a;AccountKey=k;TableName=my-records":                   part,
+		"AccountName=a;TableName=records":                                   "must have a part AccountKey or SharedAccessSignature",
+		"UseDevelopmentStorage=true;TableName=records":                      "must have a part AccountKey or SharedAccessSignature",
+	} {
+		_, _, err := StoreForm(value)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", value, err, want)
+		}
+	}
+}
+
+func TestDynamoDB(t *testing.T) {
+	for value, ok := range map[string]bool{
+		"dynamodb:prowgate-records": true, "dynamodb:a.b": true, "dynamodb:": false, "dynamodb:ab": false, "dynamodb:a/b": false, "dynamodb://t": false,
+	} {
+		form, table, err := StoreForm(value)
+		if ok && (err != nil || form != FormDynamoDB || "dynamodb:"+table != value) || !ok && err == nil {
+			t.Errorf("%s: form %s, table %q, error %v", value, form, table, err)
 		}
 	}
 }

@@ -15,6 +15,14 @@ const (
 	FormHTTP   Form = "http"   // queues: http(s)://host[:port], the local host's broker
 	FormSQLite Form = "sqlite" // records: sqlite:<file>
 	FormMemory Form = "memory" // records: memory:
+
+	FormServiceBus Form = "servicebus" // queues: sb://<namespace>, with an identity, or a connection string of the namespace
+
+	FormSQS      Form = "sqs"      // queues: https://sqs.<region>.amazonaws.com/<account>, or any base of queue URLs after "sqs:"
+	FormDynamoDB Form = "dynamodb" // records: dynamodb:<table>
+
+	FormTable        Form = "table"         // records: https://<account>.table.core.windows.net/<table>, with an identity
+	FormTableStorage Form = "table-storage" // records: a storage connection string with a part TableName=<table>
 )
 
 // row is one documented form. The first row whose pattern matches is the value's form; a row without
@@ -30,18 +38,18 @@ type row struct {
 // connection string come in any order.
 
 var queueRows = []row{
-	{name: "a Service Bus connection string", pattern: regexp.MustCompile(`(?i)(^|;)\s*(Endpoint|SharedAccessKeyName|SharedAccessKey|SharedAccessSignature|EntityPath)=`)},
-	{name: "sb://<namespace>.servicebus.windows.net", pattern: regexp.MustCompile(`(?i)^(sb|amqps?)://|^https?://[^/]*\.servicebus\.windows\.net(:\d+)?(/|$)`)},
-	{name: "an SQS form", pattern: regexp.MustCompile(`(?i)^sqs:|^https?://[^/]*\.amazonaws\.com(\.cn)?(:\d+)?(/|$)`)},
+	{FormServiceBus, "a Service Bus connection string", regexp.MustCompile(`(?i)(^|;)\s*(Endpoint|SharedAccessKeyName|SharedAccessKey|SharedAccessSignature|EntityPath)=`), checkBusString},
+	{FormServiceBus, "sb://<namespace>.servicebus.windows.net", regexp.MustCompile(`(?i)^(sb|amqps?)://|^https?://[^/]*\.servicebus\.windows\.net(:\d+)?(/|$)`), checkNamespace},
+	{FormSQS, "https://sqs.<region>.amazonaws.com/<account>", regexp.MustCompile(`(?i)^sqs:|^https?://[^/]*\.amazonaws\.com(\.cn)?(:\d+)?(/|$)`), checkSQS},
 	{FormHTTP, "http://host:port", regexp.MustCompile(`^https?://`), checkBroker},
 }
 
 var storeRows = []row{
 	{FormSQLite, "sqlite:<file>", regexp.MustCompile(`^sqlite:`), checkFile},
 	{FormMemory, "memory:", regexp.MustCompile(`^memory:`), checkMemory},
-	{name: "dynamodb:<table>", pattern: regexp.MustCompile(`^dynamodb:`)},
-	{name: "https://<account>.table.core.windows.net/<table>", pattern: regexp.MustCompile(`^https?://`)},
-	{name: "a storage connection string", pattern: regexp.MustCompile(`(?i)(^|;)\s*(DefaultEndpointsProtocol|AccountName|AccountKey|TableEndpoint|SharedAccessSignature|UseDevelopmentStorage)=`)},
+	{FormDynamoDB, "dynamodb:<table>", regexp.MustCompile(`^dynamodb:`), checkDynamoDB},
+	{FormTable, "https://<account>.table.core.windows.net/<table>", regexp.MustCompile(`^https?://`), checkTable},
+	{FormTableStorage, "a storage connection string with TableName=<table>", regexp.MustCompile(`(?i)(^|;)\s*(DefaultEndpointsProtocol|AccountName|AccountKey|TableEndpoint|TableName|SharedAccessSignature|UseDevelopmentStorage)=`), checkTableStorage},
 }
 
 // QueueForm tells the form of a QUEUE_URL. The error names the accepted forms; it never repeats the
@@ -87,6 +95,41 @@ func checkBroker(value string) error {
 		err = errors.New("must not have a path")
 	}
 	return err
+}
+
+// tableName is what Table storage takes (learn.microsoft.com, Understanding the Table service data model).
+const tableName = `[A-Za-z][A-Za-z0-9]{2,62}`
+
+// tablePath and tablePart are where the forms of a table name it.
+var (
+	tablePath = regexp.MustCompile(`^/` + tableName + `/?$`)
+	tablePart = regexp.MustCompile(`(?i)(^|;)\s*TableName=\s*` + tableName + `\s*(;|$)`)
+	keyPart   = regexp.MustCompile(`(?i)(^|;)\s*(AccountKey|SharedAccessSignature)=.`)
+)
+
+// checkTable takes the URL of a table, over which a token of this process's identity is sent.
+func checkTable(value string) error {
+	u, err := webURL(value)
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme != "https" || !strings.Contains(u.Hostname(), ".table."):
+		return errors.New("must be https://<account>.table.core.windows.net/<table>")
+	case !tablePath.MatchString(u.Path):
+		return errors.New("must end in the name of a table: 3 to 63 letters and digits, the first a letter")
+	}
+	return nil
+}
+
+// checkTableStorage takes a connection string that says which table, and by what right.
+func checkTableStorage(value string) error {
+	switch {
+	case !tablePart.MatchString(value):
+		return errors.New("must have a part TableName=<table>: 3 to 63 letters and digits, the first a letter")
+	case !keyPart.MatchString(value):
+		return errors.New("must have a part AccountKey or SharedAccessSignature")
+	}
+	return nil
 }
 
 // checkFile refuses sqlite://, which others read as the start of a host, of a relative or of an

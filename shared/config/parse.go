@@ -31,6 +31,7 @@ func (r *raw) parse() (Settings, error) {
 	var p problems
 	s := Settings{
 		GangwayToken:    r.token(&p),
+		GangwayTokenURI: r.tokenURI(&p),
 		QueueURL:        NewSecret(r.queue()),
 		StoreURL:        NewSecret(r.StoreURL),
 		RatePerMinute:   integer(&p, "GANGWAY_RATE_PER_MINUTE", r.RatePerMinute, 1, 100_000),
@@ -84,6 +85,22 @@ func (r *raw) token(p *problems) Secret {
 		p.add("GANGWAY_TOKEN", "must be printable ASCII without spaces")
 	}
 	return NewSecret(r.GangwayToken)
+}
+
+// secretURI is a Key Vault secret in one of Azure's clouds, without a version.
+var secretURI = regexp.MustCompile(`^https://[A-Za-z0-9-]{3,24}\.vault\.(azure\.net|azure\.cn|usgovcloudapi\.net)/secrets/[A-Za-z0-9-]{1,127}$`)
+
+// tokenURI refuses a version, which would name the same token for ever.
+func (r *raw) tokenURI(p *problems) string {
+	uri := strings.TrimRight(r.GangwayTokenURI, "/")
+	switch {
+	case uri == "":
+	case !secretURI.MatchString(uri) && !secretARN.MatchString(uri):
+		p.add("GANGWAY_TOKEN_URI", "must be https://<vault>.vault.azure.net/secrets/<name>, without a version, or the ARN of a secret")
+	case r.GangwayToken != "":
+		p.add("GANGWAY_TOKEN_URI", "must not be set beside GANGWAY_TOKEN")
+	}
+	return uri
 }
 
 // queueNames checks the names by Service Bus's rules; it compares names without regard to case.

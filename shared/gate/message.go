@@ -151,17 +151,17 @@ func (n Notice) MarshalJSON() ([]byte, error) {
 	}{plain: plain(n)})
 }
 
-// View is a gate as `/api/gates` shows it. It never holds a marker.
+// View is a gate as `/api/gates` shows it, every field always there. It never holds a marker.
 type View struct {
-	GateID      string       `json:"gateId,omitempty"`
+	GateID      string       `json:"gateId"`
 	Phase       Phase        `json:"phase"`
-	Outcome     Outcome      `json:"outcome,omitempty"`
-	JobName     string       `json:"jobName,omitempty"`
-	Region      string       `json:"region,omitempty"`
-	ExecutionID string       `json:"executionId,omitempty"`
-	JobURL      string       `json:"jobUrl,omitempty"`
-	State       string       `json:"state,omitempty"`
-	Abort       *AbortReport `json:"abort,omitempty"`
+	Outcome     Outcome      `json:"outcome"`
+	JobName     string       `json:"jobName"`
+	Region      string       `json:"region"`
+	ExecutionID string       `json:"executionId"`
+	JobURL      string       `json:"jobUrl"`
+	State       string       `json:"state"`
+	Abort       *AbortReport `json:"abort"`
 	Timeline    []Moment     `json:"timeline"`
 }
 

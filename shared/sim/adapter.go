@@ -65,11 +65,13 @@ func (s faultyStore) Due(ctx context.Context, before time.Time, limit int) (entr
 func (w *world) call(most time.Duration, rate float64, name string, do func() error) error {
 	w.boundary(most)
 	if w.strikes(rate, name+" before") {
+		w.running.hurt = true
 		return &fault.Error{Kind: fault.NothingHappened, Op: name, Text: "the service is away"}
 	}
 	err := do()
 	w.boundary(most)
 	if w.strikes(rate, name+" after") {
+		w.running.hurt = true
 		return &fault.Error{Kind: fault.MayHaveHappened, Op: name, Text: "the answer was lost"}
 	}
 	return err

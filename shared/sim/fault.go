@@ -72,6 +72,7 @@ func (w *world) strikes(rate float64, name string) bool {
 // draw returns a time up to most, usually a small part of it.
 func (w *world) draw(most time.Duration) time.Duration {
 	if w.strikes(w.rates.stall, "process held up") {
+		w.running.hurt = true
 		return time.Duration(w.rng.Int64N(int64(3 * time.Minute)))
 	}
 	return time.Duration(w.rng.Int64N(int64(most)/4+1)) + time.Duration(w.rng.Int64N(int64(most)/4+1))

@@ -18,6 +18,7 @@ type fiber struct {
 	give func(time.Duration) bool
 	dead bool
 	err  error
+	hurt bool // the store or the queue failed it, or its process was held up
 }
 
 // killed unwinds a fiber whose process has ended.
@@ -26,8 +27,8 @@ type killed struct{}
 // givenUp unwinds a handler that fails its message; only a mistake does so by a panic.
 type givenUp struct{ err error }
 
-// start begins an invocation; done is called with its result unless the process is killed before.
-func (w *world) start(in *instance, name string, do func(context.Context) error, done func(error)) {
+// start begins an invocation; done is called at its end, unless the process is killed before.
+func (w *world) start(in *instance, name string, do func(context.Context) error, done func(*fiber)) {
 	f := &fiber{name: name, in: in}
 	var steps iter.Seq[time.Duration] = func(yield func(time.Duration) bool) {
 		defer func() { w.unwound(f, recover()) }()
@@ -52,7 +53,7 @@ func (w *world) unwound(f *fiber, p any) {
 }
 
 // resume lets a fiber run to its next call boundary.
-func (w *world) resume(f *fiber, done func(error)) {
+func (w *world) resume(f *fiber, done func(*fiber)) {
 	if f.dead {
 		return
 	}
@@ -68,7 +69,7 @@ func (w *world) resume(f *fiber, done func(error)) {
 	}
 	w.end(f)
 	w.tracef("%s ended: %v", f.name, f.err)
-	done(f.err)
+	done(f)
 }
 
 func (w *world) end(f *fiber) {

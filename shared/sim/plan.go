@@ -108,7 +108,7 @@ func (w *world) planJob(i int) (string, gate.Retry) {
 func (w *world) drawMessage(id string) gate.Gating {
 	m := gate.Gating{
 		GateID: id, Cloud: "public", Environment: "int", Region: "westus3",
-		PollInterval: gate.Duration(time.Duration(10+w.rng.IntN(110)) * time.Second),
+		PollInterval: gate.Duration(time.Duration(30+w.rng.IntN(180)) * time.Second),
 		Timeout:      gate.Duration(time.Duration(5+w.rng.IntN(40)) * time.Minute),
 		Org:          "Azure", Repo: "ARO-HCP", BaseRef: "main",
 		MaxEV2AutoRetryFailures: 2, AbortOnCancel: w.rng.IntN(5) > 0,

@@ -199,13 +199,16 @@ func (w *world) handle(name string, d queue.Delivery) {
 	w.tracef("%s <- %s (delivery %d)", name, d.Body, d.DeliveryCount)
 	w.start(in, name+" "+d.ID, func(ctx context.Context) error {
 		return function(ctx, in.engine, name, d.Body)
-	}, func(err error) {
-		if err == nil {
+	}, func(f *fiber) {
+		if f.err == nil {
 			_ = w.broker.Complete(context.Background(), name, d)
 			w.completed(name, d)
 			return
 		}
 		w.count("handler failed")
+		if !f.hurt {
+			w.violate(8, "%s was failed, though neither store nor queue had failed: %v", f.name, f.err)
+		}
 		_ = w.broker.Abandon(context.Background(), name, d)
 	})
 }
@@ -247,7 +250,7 @@ func (w *world) sweep() {
 		return
 	}
 	in := w.instances[w.rng.IntN(len(w.instances))]
-	w.start(in, "sweep", in.engine.Sweep, func(error) {})
+	w.start(in, "sweep", in.engine.Sweep, func(*fiber) {})
 }
 
 // quiet reports whether nothing is left to happen but removals: every gate is closed, and no message

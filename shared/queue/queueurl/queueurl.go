@@ -7,11 +7,13 @@ package queueurl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
 	"prowgate/shared/queue"
 	"prowgate/shared/queue/httpqueue"
+	"prowgate/shared/queue/servicebus"
 )
 
 // Queue is both faces of a queue. Close lets go of its connections.
@@ -30,6 +32,8 @@ type form struct {
 
 func forms() []form {
 	return []form{
+		{"sb://<namespace>.servicebus.windows.net", scheme("sb"), openServiceBus},
+		{"a Service Bus connection string", hasEndpoint, openServiceBus},
 		{"http://host:port", scheme("http", "https"), openHTTP},
 	}
 }
@@ -63,6 +67,20 @@ func scheme(names ...string) func(string) bool {
 	}
 }
 
+// hasEndpoint matches connection strings, whose parts come in any order.
+func hasEndpoint(raw string) bool {
+	lower := ";" + strings.ToLower(raw)
+	return strings.Contains(lower, ";endpoint=") || strings.Contains(lower, ";sharedaccesskey")
+}
+
+func openServiceBus(raw string) (Queue, error) {
+	b, err := servicebus.New(raw)
+	if err != nil {
+		return nil, fmt.Errorf("QUEUE_URL: %w", err)
+	}
+	return b, nil
+}
+
 func openHTTP(raw string) (Queue, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -70,6 +88,8 @@ func openHTTP(raw string) (Queue, error) {
 		return nil, errors.New("QUEUE_URL is not a valid URL") // the cause would show it
 	case u.Hostname() == "":
 		return nil, errors.New("QUEUE_URL names no host")
+	case strings.HasSuffix(strings.ToLower(u.Hostname()), ".amazonaws.com"):
+		return nil, errors.New("QUEUE_URL names SQS, which the functions in AWS alone open")
 	case u.User != nil:
 		return nil, errors.New("QUEUE_URL must not hold a user or password")
 	case u.RawQuery != "" || u.Fragment != "":

@@ -12,6 +12,7 @@ import (
 	"prowgate/shared/store"
 	"prowgate/shared/store/memory"
 	"prowgate/shared/store/sqlite"
+	"prowgate/shared/store/tables"
 )
 
 // Open opens the store at raw. The caller closes it when no call is under way any more. An error
@@ -26,6 +27,12 @@ func Open(raw string) (store.Store, io.Closer, error) {
 		return memory.New(), nothing{}, nil
 	case config.FormSQLite:
 		s, err := sqlite.Open(rest)
+		if err != nil {
+			return nil, nil, fmt.Errorf("store: %w", err)
+		}
+		return s, s, nil
+	case config.FormTable, config.FormTableStorage:
+		s, err := tables.Open(raw, tables.Config{})
 		if err != nil {
 			return nil, nil, fmt.Errorf("store: %w", err)
 		}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"prowgate/functions"
+	"prowgate/shared/azurefn"
+	"prowgate/shared/config"
+)
+
+// run makes the handler of the functions. An error names every setting that is wrong, and holds no secret.
+func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, error) {
+	settings, err := config.Load()
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	log := slog.New(azurefn.NewLog(out, settings.LogLevel)) // a line of JSON each, without markers
+	p, err := wire(ctx, settings, clock, log)
+	if err != nil {
+		return nil, err
+	}
+	return &handler{
+		functions: functions.Set(p.engine),
+		byQueue: map[string]string{
+			settings.SubmitQueue: "submit", settings.PollQueue: "poll", settings.CancelQueue: "cancel",
+		},
+		queues: p.queues,
+		status: status{records: p.records, clock: clock, log: log},
+		log:    log,
+	}, nil
+}

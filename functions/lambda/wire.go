@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+
+	"prowgate/gangway"
+	"prowgate/shared/config"
+	"prowgate/shared/engine"
+	"prowgate/shared/queue/sqs"
+	"prowgate/shared/secret"
+	"prowgate/shared/store"
+	"prowgate/shared/store/dynamodb"
+)
+
+// parts are what the handler is made of.
+type parts struct {
+	engine  *engine.Engine
+	queues  *sqs.Queues
+	records store.Store
+}
+
+// wire makes the parts that the settings name. This program opens the forms of AWS alone, so that it links
+// no other cloud's libraries, and no other program links those of AWS.
+func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *slog.Logger) (parts, error) {
+	cfg, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return parts{}, fmt.Errorf("AWS settings: %w", err)
+	}
+	token, err := tokenOf(cfg, s, clock, log)
+	if err != nil {
+		return parts{}, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
+	}
+	p := parts{}
+	if p.queues, err = openQueues(cfg, s, clock); err != nil {
+		return parts{}, fmt.Errorf("QUEUE_URL: %w", err)
+	}
+	if p.records, err = openRecords(cfg, s); err != nil {
+		return parts{}, fmt.Errorf("STORE_URL: %w", err)
+	}
+	servers := gangway.Config{
+		GangwayURL:   s.GangwayURL,
+		ProwURL:      s.ProwURL,
+		ArtifactsURL: s.ArtifactsURL,
+		Token:        token.Token,
+		TokenRefused: token.Refused,
+		Clock:        clock,
+	}
+	p.engine = engine.New(engine.Parts{
+		Gangway:         gangway.NewClient(servers),
+		Deck:            gangway.NewDeck(servers),
+		Artifacts:       gangway.NewArtifacts(servers),
+		Store:           p.records,
+		Queue:           p.queues,
+		Queues:          engine.Queues{Poll: s.PollQueue, Completion: s.CompletionQueue},
+		Clock:           clock,
+		Log:             log,
+		RatePerMinute:   s.RatePerMinute,
+		Burst:           s.Burst,
+		ExclusiveLabels: s.ExclusiveLabels,
+	})
+	return p, nil
+}
+
+func openQueues(cfg aws.Config, s config.Settings, clock func() time.Time) (*sqs.Queues, error) {
+	raw := s.QueueURL.Reveal()
+	if form, err := config.QueueForm(raw); err != nil || form != config.FormSQS {
+		return nil, errors.Join(errors.New("the functions in AWS take the SQS form alone"), err)
+	}
+	return sqs.Open(cfg, raw, clock)
+}
+
+func openRecords(cfg aws.Config, s config.Settings) (store.Store, error) {
+	form, table, err := config.StoreForm(s.StoreURL.Reveal())
+	if err != nil || form != config.FormDynamoDB {
+		return nil, errors.Join(errors.New("the functions in AWS take dynamodb:<table> alone"), err)
+	}
+	return dynamodb.New(cfg, table), nil
+}
+
+// tokenOf returns where the token for Gangway comes from: Secrets Manager, or the setting.
+func tokenOf(cfg aws.Config, s config.Settings, clock func() time.Time, log *slog.Logger) (*secret.Source, error) {
+	switch {
+	case s.GangwayTokenURI == "":
+		return secret.Fixed(s.GangwayToken.Reveal(), clock, log), nil
+	case !strings.HasPrefix(s.GangwayTokenURI, "arn:"):
+		return nil, errors.New("the functions in AWS take the ARN of a Secrets Manager secret alone")
+	}
+	return secret.New(readSecret(cfg, s.GangwayTokenURI), clock, log), nil
+}
