@@ -67,6 +67,9 @@ func (c *Client) Create(ctx context.Context, s prow.Submission) (string, error) 
 	if !validID(out.GetId()) {
 		return "", &fault.Error{Op: op, Text: "the answer holds no execution id"}
 	}
+	if name := out.GetJobName(); name != "" && name != s.JobName {
+		return "", &fault.Error{Op: op, Text: "the answer is about another job"}
+	}
 	return out.GetId(), nil
 }
 

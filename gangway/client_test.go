@@ -225,3 +225,9 @@ func TestBasePath(t *testing.T) {
 		t.Error(got.Target)
 	}
 }
+
+func TestCreateAnsweredAboutAnotherJob(t *testing.T) {
+	c := serve(t, answer(http.StatusOK, "application/json", `{"id":"theirs","jobName":"their-job"}`))
+	_, err := NewClient(c).Create(t.Context(), aSubmission())
+	wantFault(t, err, fault.MayHaveHappened, "about another job")
+}

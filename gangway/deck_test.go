@@ -131,10 +131,10 @@ func TestDeckRedirects(t *testing.T) {
 	}
 	target = other.URL
 	_, _, err := NewDeck(c).Job(t.Context(), "5f1c")
-	wantFault(t, err, fault.Refused, "a redirect to 127.0.0.1")
+	wantFault(t, err, fault.MayHaveHappened, "a redirect to 127.0.0.1")
 	target = "/again"
 	_, _, err = NewDeck(c).Job(t.Context(), "5f1c")
-	wantFault(t, err, fault.Refused, "not followed")
+	wantFault(t, err, fault.MayHaveHappened, "not followed")
 	if strangers.Load() != 0 {
 		t.Error("followed to another host")
 	}
@@ -252,15 +252,20 @@ func TestDecodeJobsRefuses(t *testing.T) {
 // many is a listing of n jobs of about 4 KB each, written as it is read.
 func many(n int) io.Reader {
 	parts := []io.Reader{strings.NewReader(`{"items":[`)}
-	one := item("1", strings.Repeat("j", 4000))
+	one := padded("1", 4000)
 	for range n - 1 {
 		parts = append(parts, strings.NewReader(one), strings.NewReader(","))
 	}
 	return io.MultiReader(append(parts, strings.NewReader(one), strings.NewReader("]}"))...)
 }
 
+// padded is an item with a long description.
+func padded(id string, n int) string {
+	return strings.Replace(item(id, "a"), `"status":{`, `"status":{"description":"`+strings.Repeat("x", n)+`",`, 1)
+}
+
 func TestDecodeJobsLimits(t *testing.T) {
-	body := listing(item("1", "a"), item("2", strings.Repeat("x", 20000)), item("3", "b"))
+	body := listing(item("1", "a"), padded("2", 20000), item("3", "b"))
 	for _, in := range []allowance{{perValue: 10000, total: 1 << 20}, {perValue: 1 << 20, total: 20000}} {
 		in.in = strings.NewReader(body)
 		if _, seen, err := decodeBounded(&in, nil); !errors.Is(err, errTooLarge) || seen != 1 {
@@ -299,7 +304,7 @@ func TestDecodeJobsHoldsOneAtATime(t *testing.T) {
 func BenchmarkDecodeJobs(b *testing.B) {
 	const n = 1000
 	b.ReportAllocs()
-	b.SetBytes(n * int64(len(item("1", strings.Repeat("j", 4000)))))
+	b.SetBytes(n * int64(len(padded("1", 4000))))
 	for b.Loop() {
 		if _, seen, err := decodeJobs(many(n), func(prow.Job) bool { return false }); err != nil || seen != n {
 			b.Fatal(seen, err)
@@ -335,5 +340,21 @@ func TestParseProwJobAsJSON(t *testing.T) {
 	j, err := ParseProwJob([]byte(item("1", "a")))
 	if err != nil || j.ID != "1" || j.Name != "a" || j.State != prow.Pending || j.StartTime.IsZero() || j.Refs != nil {
 		t.Errorf("%+v %v", j, err)
+	}
+}
+
+func TestParseProwJobRefusesWhatNoProwSays(t *testing.T) {
+	for name, body := range map[string]string{
+		"long id":      `{"metadata":{"name":"` + strings.Repeat("a", 300) + `"}}`,
+		"id with path": `{"metadata":{"name":"../x"}}`,
+		"long job":     `{"metadata":{"name":"a"},"spec":{"job":"` + strings.Repeat("j", 300) + `"}}`,
+		"long state":   `{"metadata":{"name":"a"},"status":{"state":"` + strings.Repeat("s", 300) + `"}}`,
+		"long URL":     `{"metadata":{"name":"a"},"status":{"url":"` + strings.Repeat("u", 3000) + `"}}`,
+		"far future":   `{"metadata":{"name":"a"},"status":{"startTime":"9999-12-31T23:59:59-01:00"}}`,
+		"far past":     `{"metadata":{"name":"a"},"status":{"completionTime":"0000-01-02T00:00:00+23:00"}}`,
+	} {
+		if j, err := ParseProwJob([]byte(body)); err == nil {
+			t.Errorf("%s: %+v", name, j)
+		}
 	}
 }

@@ -90,7 +90,8 @@ func reason(err error) string {
 	return oneLine(err.Error())
 }
 
-// statusKind is the kind of an answer that is not 2xx. A redirect is a proxy that wants a login. 425 and 429
+// statusKind is the kind of an answer that is not 2xx. A redirect may be a proxy that wants a login, and may
+// follow what was done (303). 425 and 429
 // are answered before the request is looked at; behind 408, 499 and every 5xx it may have been done, for
 // Gangway answers 500 also when only its own answer failed.
 func statusKind(code int) fault.Kind {
@@ -99,7 +100,7 @@ func statusKind(code int) fault.Kind {
 		return fault.NothingHappened
 	case code == http.StatusRequestTimeout || code == statusNginxClosed:
 		return fault.MayHaveHappened
-	case code >= 300 && code < 500:
+	case code >= 400 && code < 500:
 		return fault.Refused
 	}
 	return fault.MayHaveHappened

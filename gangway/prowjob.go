@@ -59,9 +59,37 @@ func ParseProwJob(body []byte) (prow.Job, error) {
 	return w.job()
 }
 
+// Bounds of what a ProwJob may say: Kubernetes' own for a name, and what no Prow has ever exceeded for the
+// rest. What lies beyond is no ProwJob, and must not get into records and messages that have bounds too.
+const (
+	maxName = 253
+	maxURL  = 2048
+)
+
+// check reports what makes w unfit to be believed.
+func (w wireJob) check() error {
+	switch {
+	case w.Metadata.Name == "":
+		return errNotProwJob
+	case !validID(w.Metadata.Name):
+		return errors.New("not a ProwJob: its metadata.name is no name")
+	case len(w.Spec.Job) > maxName || len(w.Status.State) > maxName || len(w.Spec.Cluster) > maxName:
+		return errors.New("not a ProwJob: a name in it is longer than names may be")
+	case len(w.Status.URL) > maxURL:
+		return errors.New("not a ProwJob: its URL is too long")
+	case !plausible(w.Status.StartTime) || !plausible(w.Status.CompletionTime):
+		return errors.New("not a ProwJob: a time in it lies outside the years 2000 to 2200")
+	}
+	return nil
+}
+
+func plausible(t *time.Time) bool {
+	return t == nil || t.IsZero() || t.UTC().Year() >= 2000 && t.UTC().Year() <= 2200
+}
+
 func (w wireJob) job() (prow.Job, error) {
-	if w.Metadata.Name == "" {
-		return prow.Job{}, errNotProwJob
+	if err := w.check(); err != nil {
+		return prow.Job{}, err
 	}
 	return prow.Job{
 		ID:             w.Metadata.Name,

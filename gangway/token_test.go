@@ -36,7 +36,7 @@ func TestRefusedToken(t *testing.T) {
 		{http.StatusNotFound, true, fault.Refused, false},
 		{http.StatusInternalServerError, true, fault.MayHaveHappened, false},
 		{http.StatusTooManyRequests, true, fault.NothingHappened, false},
-		{http.StatusFound, true, fault.Refused, false},
+		{http.StatusFound, true, fault.MayHaveHappened, false},
 	} {
 		t.Run(fmt.Sprintf("%d, renews %v", c.status, c.renews), func(t *testing.T) {
 			requests := 0

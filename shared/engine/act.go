@@ -24,8 +24,7 @@ func (e *Engine) carryOut(ctx context.Context, r gate.Record, c gate.Command) (g
 	case gate.FindJob:
 		return e.findJob(ctx, c), nil
 	case gate.ReadStatus:
-		j, found, err := e.Deck.Job(ctx, c.ExecutionID)
-		return gate.StatusRead{Turn: c.Turn, Job: j, Found: found, Failure: failure(err)}, nil
+		return e.readStatus(ctx, r, c)
 	case gate.ReadUploaded:
 		j, found, err := e.Artifacts.Job(ctx, c.JobURL)
 		return gate.UploadedRead{Turn: c.Turn, Job: j, Found: found, Failure: failure(err)}, nil
@@ -99,6 +98,30 @@ func (e *Engine) submit(ctx context.Context, c gate.Submit) gate.Event {
 		return gate.SubmitFailed{Claim: c.Claim, Failure: *failure(err)}
 	}
 	return gate.Submitted{Claim: c.Claim, ExecutionID: id}
+}
+
+func (e *Engine) readStatus(ctx context.Context, r gate.Record, c gate.ReadStatus) (gate.Event, error) {
+	j, found, err := e.Deck.Job(ctx, c.ExecutionID)
+	read := gate.StatusRead{Turn: c.Turn, Job: j, Found: found, Failure: failure(err)}
+	if r.GateID == "" && found {
+		read.Owner, err = e.cancelOwner(ctx, r, j)
+		return read, err
+	}
+	return read, nil
+}
+
+// cancelOwner cancels the gate that owns a job which was to be aborted as nobody's, and returns its id;
+// empty when no gate owns it.
+func (e *Engine) cancelOwner(ctx context.Context, r gate.Record, j prow.Job) (string, error) {
+	id := j.Labels[gate.KeyGateID]
+	if id == "" {
+		return "", nil
+	}
+	_, owner, err := e.load(ctx, gate.KeyPrefix+id)
+	if err != nil || owner.record.ExecutionID != j.ID {
+		return "", err
+	}
+	return id, e.run(ctx, gate.KeyPrefix+id, gate.CancelAsked{GateID: id, Reason: r.Cancel.Reason})
 }
 
 func (e *Engine) findJob(ctx context.Context, c gate.FindJob) gate.Event {

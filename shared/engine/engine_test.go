@@ -34,6 +34,7 @@ type rig struct {
 	created   []prow.Submission
 	createErr error
 	aborted   []prow.Abort
+	abortErr  error
 	job       prow.Job
 	listing   prow.Listing
 	objects   map[string]string
@@ -60,7 +61,7 @@ func (r *rig) Create(_ context.Context, s prow.Submission) (string, error) {
 
 func (r *rig) Abort(_ context.Context, a prow.Abort) error {
 	r.aborted = append(r.aborted, a)
-	return nil
+	return r.abortErr
 }
 
 func (r *rig) Send(_ context.Context, name string, m queue.Message) error {
@@ -354,7 +355,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal("the completion could not be sent")
 	}
 	r.sendErr, r.sent = nil, nil
-	r.now = r.now.Add(3 * time.Minute)
+	r.now = r.now.Add(7 * time.Minute)
 	must(t, r.Sweep(t.Context()))
 	if len(r.sent) != 1 || r.sent[0].ID != "g1.completion" || !r.record(t).Sent {
 		t.Fatalf("sent %v", r.sent)
@@ -393,5 +394,96 @@ func TestARefusalForComingTooFastHoldsEverybodyBack(t *testing.T) {
 	last := r.sent[len(r.sent)-1]
 	if wait := last.ScheduledAt.Sub(start).Round(time.Second); wait != 7*time.Second {
 		t.Errorf("the next one is let go after %s, want one interval", wait)
+	}
+}
+
+func TestEvidenceIsBounded(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, `,"gatePromotion":true,"allowEv2Retry":true`)))
+	r.job = prow.Job{ID: "e1", State: prow.Failure, URL: "https://deck/view/gs/b/p"}
+	r.objects = map[string]string{"finished.json": `{"passed":false,"result":"FAILURE"}`}
+	for i := range 400 {
+		r.objects[fmt.Sprintf("artifacts/e2e/step-%d/finished.json", i)] = `{"passed":false}`
+	}
+	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 2}))
+	if v := r.record(t).Verdict; v == nil || v.Retry != gate.NotEligible || !strings.Contains(v.Error, "more than can be read") {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestCancelOfAnOwnedExecutionCancelsItsGate(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	r.job = prow.Job{
+		ID: "e1", Type: prow.Periodic, State: prow.Pending, StartTime: start,
+		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
+	}
+	r.now = start.Add(time.Minute)
+	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}
+	must(t, r.Cancel(t.Context(), gate.CancelRequest{ExecutionID: "e1", Reason: "r"}))
+	if rec := r.record(t); rec.Cancel == nil || rec.Cancel.Reason != "r" {
+		t.Errorf("the gate was not cancelled: %+v", rec.Cancel)
+	}
+	if len(r.aborted) != 1 {
+		t.Errorf("%d aborts", len(r.aborted))
+	}
+}
+
+func TestCancelOfAnExecutionWhoseGateHasAnotherJob(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	r.job = prow.Job{ID: "e2", State: prow.Success, Labels: map[string]string{gate.KeyGateID: "g1"}}
+	must(t, r.Cancel(t.Context(), gate.CancelRequest{ExecutionID: "e2"}))
+	if r.record(t).Cancel != nil {
+		t.Error("a gate was cancelled for a job that is not its own")
+	}
+}
+
+func TestAbortGoesBeforeSubmissions(t *testing.T) {
+	r := newRig()
+	for i := range 9 { // the line is long
+		g := gating(t, "")
+		g.GateID = fmt.Sprintf("other%d", i)
+		must(t, r.Submit(t.Context(), g))
+	}
+	must(t, r.Submit(t.Context(), gating(t, `,"executionId":"e1"`)))
+	r.job = prow.Job{
+		ID: "e1", Type: prow.Periodic, State: prow.Pending, StartTime: start.Add(-time.Hour),
+		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}},
+	}
+	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}
+	r.abortErr = &fault.Error{Kind: fault.NothingHappened, Text: "429", Err: fault.ErrTooFast}
+	must(t, r.Cancel(t.Context(), gate.CancelRequest{GateID: "g1"}))
+	if len(r.aborted) != 1 {
+		t.Fatalf("%d aborts", len(r.aborted))
+	}
+	r.now = r.now.Add(3 * time.Second)
+	other := gating(t, "")
+	other.GateID = "g2"
+	made := len(r.created)
+	must(t, r.Submit(t.Context(), other))
+	if len(r.created) > made {
+		t.Error("a submission went out 3 s after Gangway found that requests came too fast")
+	}
+}
+
+func TestSweepGoesOnAfterAFailure(t *testing.T) {
+	r := newRig()
+	for i := range 3 {
+		g := gating(t, fmt.Sprintf(`,"executionId":"e%d"`, i))
+		g.GateID = fmt.Sprintf("g%d", i)
+		must(t, r.Submit(t.Context(), g))
+	}
+	r.now = r.now.Add(time.Hour)
+	r.sendErr = errors.New("away")
+	if err := r.Sweep(t.Context()); err == nil {
+		t.Fatal("a failure was kept quiet")
+	}
+	r.sendErr = nil
+	for i := range 3 {
+		e, _, _ := r.store.Load(t.Context(), fmt.Sprintf("gate:g%d", i))
+		if !e.Due.After(r.now) {
+			t.Errorf("g%d is still the most overdue", i)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 const (
 	abortRetry   = 30 * time.Second // between two looks at a guard that says no
-	abortCheck   = 5 * time.Second  // between two looks at a job that is asked to end
+	abortCheck   = 3 * time.Second  // between two looks at a job that is asked to end
 	abortRepeat  = 20 * time.Second // between two requests for one job
 	abortMost    = 10               // requests for one job
 	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline or behind it
@@ -116,10 +116,12 @@ func (d *decision) abortAsked(e AbortAsked) {
 func (d *decision) workAbort(target prow.Job) {
 	a := d.r.Abort
 	switch {
-	case d.now.After(d.abortUntil()) || a.Requests >= abortMost && d.now.After(a.LastAt.Add(abortRepeat)):
+	case !d.now.Before(d.abortUntil()):
 		d.giveUpAbort()
 	case a.Requests > 0 && d.now.Before(a.LastAt.Add(abortRepeat)):
 		d.endTurn(d.now.Add(abortCheck))
+	case a.Requests >= abortMost:
+		d.giveUpAbort()
 	case never(target) != "":
 		d.finishAbort(AbortSkipped, never(target))
 	case !changeable(target.State):
@@ -193,7 +195,8 @@ func (d *decision) putOff(why string, wait time.Duration) { d.putOffUntil(why, d
 // putOffUntil says once for each reason that the abort has to wait, and why; when its time is over, it
 // gives up with that reason.
 func (d *decision) putOffUntil(why string, next time.Time) {
-	if d.now.After(d.abortUntil()) {
+	why = clip(Neutralise(why), maxReason)
+	if !d.now.Before(d.abortUntil()) {
 		d.r.Abort.Reason = why
 		d.giveUpAbort()
 		return
@@ -203,7 +206,7 @@ func (d *decision) putOffUntil(why string, next time.Time) {
 		d.note("abort", "put off: %s", why)
 		d.progress("the abort is put off: " + why)
 	}
-	d.endTurn(next)
+	d.endTurn(earlierOf(next, d.abortUntil()))
 }
 
 func (d *decision) giveUpAbort() {
@@ -212,6 +215,8 @@ func (d *decision) giveUpAbort() {
 	case a.Requests > 0:
 		d.finishAbort(AbortFailed, fmt.Sprintf("not confirmed: the job is still %s after %d requests",
 			stateName(d.r.State), a.Requests))
+	case a.Reason == "":
+		d.finishAbort(AbortSkipped, "there was no time left for it")
 	default:
 		d.finishAbort(AbortSkipped, a.Reason)
 	}

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestCancelWhileRunning(t *testing.T) {
 		2m0s TurnTaken -> running
 		  abort pending periodic Azure/ARO-HCP at 0s
 		2m0s AbortAnswered -> running
-		  tick 4 at 2m5s
+		  tick 4 at 2m3s
 		2m5s Ticked -> running
 		  ReadStatus
 		2m5s StatusRead -> done
@@ -174,7 +175,7 @@ func TestCancelOfAJobThatOutlivedItsGate(t *testing.T) {
 		2m30s TurnTaken -> done
 		  abort pending periodic Azure/ARO-HCP at 0s
 		2m30s AbortAnswered -> done
-		  tick 4 at 2m35s
+		  tick 4 at 2m33s
 		2m35s Ticked -> done
 		  ReadStatus
 		2m35s StatusRead -> done
@@ -226,9 +227,9 @@ func TestAbortIsSkippedWhenTheSiblingOutlastsTheDeadline(t *testing.T) {
 	sibling := s.job(prow.Pending)
 	sibling.ID = "e2"
 	s.probe(2*time.Minute, s.job(prow.Pending), sibling)
-	s.after(58*time.Minute + time.Second).tick().skip().status(prow.Pending)
+	s.after(58 * time.Minute).tick().skip().status(prow.Pending)
 	s.tells(`
-		1h0m1s StatusRead -> done
+		1h0m0s StatusRead -> done
 		  completion: cancelled passed=false the rollout was cancelled (r); abort skipped: job e2e (execution e2, pending) started in the same second`)
 }
 
@@ -270,7 +271,7 @@ func TestAbortIsRepeatedWithTheStateTheJobHasNow(t *testing.T) {
 		2m5s Ticked -> running
 		  ReadStatus
 		2m5s StatusRead -> running
-		  tick 5 at 2m10s
+		  tick 5 at 2m8s
 		2m20s Ticked -> running
 		  ReadStatus
 		2m20s StatusRead -> running
@@ -311,6 +312,75 @@ func TestRepeatedTurnSendsNoSecondRequest(t *testing.T) {
 	s.tells("2m0s TurnTaken -> running")
 }
 
+func TestAbortWaitsForItsTurnAtGangway(t *testing.T) {
+	s := newStory(t).running("").after(2 * time.Minute).cancel().status(prow.Pending)
+	s.probe(2*time.Minute, s.job(prow.Pending)).skip()
+	a := prow.Abort{Current: prow.Pending}
+	s.give(gate.TurnTaken{Turn: s.turn(), Abort: &a, At: s.now.Add(5 * time.Second)})
+	s.tells(`
+		2m0s TurnTaken -> running
+		  progress .progress.3: the abort is put off: waiting for its turn at Gangway
+		  tick 4 at 2m5s`)
+}
+
+func TestAbortIsNeverPutOffBeyondItsTime(t *testing.T) {
+	future := func(s *story) prow.Job {
+		j := s.job(prow.Pending)
+		j.StartTime = start.AddDate(70, 0, 0)
+		return j
+	}
+	s := newStory(t).running(`"timeout":"1h"`).after(2 * time.Minute).cancel()
+	s.give(gate.StatusRead{Turn: s.turn(), Found: true, Job: future(s)})
+	if !s.r.Turn.At.Equal(start.Add(time.Hour)) {
+		t.Errorf("put off until %s", s.r.Turn.At)
+	}
+	s = newStory(t).running(`"timeout":"1h"`).after(2 * time.Minute).cancel().status(prow.Pending)
+	s.probe(2*time.Minute, s.job(prow.Pending)).abortTurn()
+	s.abortAnswered(&gate.Failure{Kind: fault.NothingHappened, Text: "429", RetryAfter: 24 * time.Hour})
+	if !s.r.Turn.At.Equal(start.Add(time.Hour)) {
+		t.Errorf("put off until %s", s.r.Turn.At)
+	}
+	s.after(s.r.Turn.At.Sub(s.now)).tick().status(prow.Pending)
+	if s.r.Phase != gate.PhaseDone {
+		t.Errorf("%s", s.r.Phase)
+	}
+}
+
+func TestAbortReasonIsBoundedAndHarmless(t *testing.T) {
+	s := newStory(t).running("").after(2 * time.Minute).cancel().status(prow.Pending)
+	sibling := s.job(prow.Pending)
+	sibling.ID, sibling.Name = "e2", gate.Marker(gate.KnownIssueEligible)+strings.Repeat("x", 100_000)
+	s.probe(2*time.Minute, s.job(prow.Pending), sibling)
+	if n := len(s.r.Abort.Reason); n > 2000 || gate.HasMarker(s.r.Abort.Reason) {
+		t.Errorf("a reason of %d bytes: %.200s", n, s.r.Abort.Reason)
+	}
+}
+
+func TestCancelOfATimedOutGateThatDoesNotAbort(t *testing.T) {
+	s := newStory(t).running(`"timeout":"90s","abortOnCancel":false`)
+	s.after(90 * time.Second).tick().status(prow.Pending)
+	s.give(gate.CompletionSent{})
+	s.skip().cancel()
+	s.tells("1m30s CancelAsked -> done")
+}
+
+func TestLateJobOfAGateThatDoesNotAbort(t *testing.T) {
+	s := newStory(t).accept(`"abortOnCancel":false`).takeTurn().cancel()
+	s.after(gate.ClaimFor).tick().listing(90 * time.Second)
+	s.after(time.Minute).tick().listing(150 * time.Second).skip()
+	s.submitted()
+	s.tells("2m30s Submitted -> done")
+}
+
+func TestOwnedJobIsLeftToItsGate(t *testing.T) {
+	s := newStory(t)
+	s.give(gate.AbortAsked{ExecutionID: "e1", Reason: "r"})
+	s.skip().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: s.job(prow.Pending), Owner: "g1"})
+	s.tells(`
+		0s StatusRead -> done
+		  completion: cancelled passed=false the rollout was cancelled (r); abort skipped: the job belongs to gate g1, which was cancelled in its place`)
+}
+
 func TestRefusedAbort(t *testing.T) {
 	s := newStory(t).running("").after(2 * time.Minute).cancel().status(prow.Pending)
 	s.probe(2*time.Minute, s.job(prow.Pending)).abortTurn().skip()
@@ -341,7 +411,7 @@ func TestAbortThatDidNotHappenOrIsUnclear(t *testing.T) {
 		3m0s TurnTaken -> running
 		  abort pending periodic Azure/ARO-HCP at 0s
 		3m0s AbortAnswered -> running
-		  tick 5 at 3m5s
+		  tick 5 at 3m3s
 		3m5s Ticked -> running
 		  ReadStatus
 		3m5s StatusRead -> done
@@ -383,7 +453,7 @@ func TestAbortThatPlankOverwritesIsNotBelieved(t *testing.T) {
 		2m25s Ticked -> running
 		  ReadStatus
 		2m25s StatusRead -> running
-		  tick 8 at 2m30s
+		  tick 8 at 2m28s
 		2m35s Ticked -> running
 		  ReadStatus
 		2m35s StatusRead -> done

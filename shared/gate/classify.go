@@ -47,8 +47,8 @@ func (d *decision) evidenceRead(e Evidence) {
 	})
 }
 
-// classify reads the files of a failed run. With wait set, the rest is what holds if nothing better
-// comes in time.
+// classify reads the files of a failed run. With wait set, the files may not be the last, and what holds
+// is that the run is not eligible.
 func classify(e Evidence, maxFailures int) classification {
 	root, waiting, bad := readRoot(e)
 	if bad != "" {
@@ -58,11 +58,10 @@ func classify(e Evidence, maxFailures int) classification {
 	if bad != "" {
 		return classification{retry: NotEligible, reason: bad, wait: waitSteps}
 	}
-	c := judge(steps, maxFailures)
-	if root.aborted() || waitSteps {
-		c.wait = true
+	if root.aborted() {
+		return classification{retry: NotEligible, reason: RootFile + " says that the run was stopped", wait: true}
 	}
-	return c
+	return judge(steps, maxFailures)
 }
 
 // readRoot returns the run's own file; bad says why nothing can be said of the run, wait whether that
@@ -108,7 +107,7 @@ type step struct {
 }
 
 // readSteps reads the files of all steps. Anything that cannot be read settles the matter, unless it
-// may still load. A step that was stopped may upload its full file later: wait is set then too.
+// may still load. A step that was stopped may upload its full file later.
 func readSteps(files []File) (steps []step, wait bool, bad string) {
 	for _, f := range files {
 		parsed, mayCome, why := readFile(f)
@@ -120,7 +119,9 @@ func readSteps(files []File) (steps []step, wait bool, bad string) {
 		default:
 			name := strings.TrimSuffix(strings.TrimPrefix(f.Name, "artifacts/"), "/"+RootFile)
 			steps = append(steps, step{name, parsed})
-			wait = wait || parsed.aborted()
+			if parsed.aborted() || parsed.stub() {
+				wait, bad = true, name+" was stopped, or left no file of its own"
+			}
 		}
 	}
 	return steps, wait, bad
@@ -132,15 +133,15 @@ func judge(steps []step, maxFailures int) classification {
 	var failedSteps []string
 	for _, s := range steps {
 		f, hasFailed, err1 := s.names(keyFailedTests)
-		a, hasAllowed, err2 := s.names(keyAllowRetry)
+		a, _, err2 := s.names(keyAllowRetry)
 		_, sidecarErrors := s.Metadata[keySidecarErrors]
 		switch {
 		case err1 != nil:
 			return classification{retry: NotEligible, reason: s.name + ": " + err1.Error()}
 		case err2 != nil:
 			return classification{retry: NotEligible, reason: s.name + ": " + err2.Error()}
-		case hasAllowed && !hasFailed:
-			return classification{retry: NotEligible, reason: s.name + ": " + keyAllowRetry + " without " + keyFailedTests}
+		case !hasFailed && s.otherEV2() != "":
+			return classification{retry: NotEligible, reason: s.name + ": " + s.otherEV2() + " without " + keyFailedTests}
 		case sidecarErrors && !hasFailed:
 			return classification{retry: NotEligible, reason: s.name + ": its metadata did not parse"}
 		}

@@ -76,6 +76,10 @@ func TestClassification(t *testing.T) {
 		{"failed holds nothing", run(failedRoot, tests(`[""]`, `[""]`)), gate.NotEligible, "not a name"},
 		{"allowed not a list", run(failedRoot, tests(`["a"]`, `{"a":true}`)), gate.NotEligible, "ev2-allow-retry-tests is not a list"},
 		{"allowed alone", run(failedRoot, `{"passed":false,"metadata":{"ev2-allow-retry-tests":[]}}`), gate.NotEligible, "ev2-allow-retry-tests without"},
+		{"summary alone", run(failedRoot, `{"passed":false,"metadata":{"ev2-suite-summary":{"total":9}}}`), gate.NotEligible, "ev2-suite-summary without"},
+		{"another letter case", run(failedRoot, `{"passed":false,"metadata":{"EV2-Failed-Tests":["a"]}}`), gate.NotEligible, "EV2-Failed-Tests without"},
+		{"a key twice", run(failedRoot, `{"passed":false,"metadata":{"ev2-failed-tests":["a","b","c"]},"metadata":null}`), gate.NotEligible, "holds a key twice"},
+		{"a list twice", run(failedRoot, `{"passed":false,"metadata":{"ev2-failed-tests":["a","b","c"],"ev2-failed-tests":["a"],"ev2-allow-retry-tests":["a"]}}`), gate.NotEligible, "holds a key twice"},
 		{"sidecar errors only", run(failedRoot, `{"passed":false,"metadata":{"sidecar-errors":["x"]}}`), gate.NotEligible, "its metadata did not parse"},
 		{"sidecar errors and tests", run(failedRoot, `{"passed":false,"metadata":{"sidecar-errors":["x"],"ev2-failed-tests":["a"],"ev2-allow-retry-tests":["a"]}}`), gate.KnownIssueEligible, "a"},
 		{"step is not JSON", run(failedRoot, `{"passed":`), gate.NotEligible, "not a finished.json"},
@@ -122,8 +126,9 @@ func TestFilesThatMayStillCome(t *testing.T) {
 		{"root by crier", run(`{"passed":false,"result":"FAILURE","metadata":{"uploader":"crier"}}`, known), true, gate.NotEligible},
 		{"root in lower case", run(`{"passed":false,"result":"failure"}`, known), true, gate.NotEligible},
 		{"root passed", run(passedStep, known), true, gate.NotEligible},
-		{"root aborted", run(`{"passed":false,"result":"ABORTED"}`, known), true, gate.KnownIssueEligible},
-		{"step aborted", run(failedRoot, `{"passed":false,"result":"ABORTED"}`), true, gate.InfraPreconditionEligible},
+		{"root aborted", run(`{"passed":false,"result":"ABORTED"}`, known), true, gate.NotEligible},
+		{"step aborted", run(failedRoot, `{"passed":false,"result":"ABORTED"}`), true, gate.NotEligible},
+		{"step by crier", run(failedRoot, `{"passed":false,"result":"failure","metadata":{"uploader":"crier"}}`), true, gate.NotEligible},
 		{"step gone", with(run(failedRoot, known), gate.File{Name: "artifacts/e2e/z/finished.json", Missing: true}), true, gate.NotEligible},
 		{"step does not load", with(run(failedRoot), gate.File{Name: "artifacts/e2e/z/finished.json", Failure: transient}), true, gate.NotEligible},
 		{"step too large", with(run(failedRoot, known), gate.File{Name: "artifacts/e2e/z/finished.json", Failure: final}), false, gate.NotEligible},
@@ -176,7 +181,7 @@ func TestFinishedFiles(t *testing.T) {
 		"artifacts/e2e/test/xfinished.json", "other/e2e/finished.json", "artifacts//finished.json",
 		"artifacts/e2e/a/b/c/finished.json",
 	})
-	want := []string{"finished.json", "artifacts/e2e/test/finished.json", "artifacts/unit/finished.json"}
+	want := []string{"finished.json", "artifacts/e2e/gather/finished.json", "artifacts/e2e/test/finished.json", "artifacts/unit/finished.json"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -8,6 +8,7 @@ import (
 // Bounds of what a completion carries, so that it stays far below the queue's 256 KB.
 const (
 	maxText        = 8 << 10
+	maxReason      = 1 << 10
 	maxFailedTests = 200
 	maxTestName    = 300
 )
@@ -113,9 +114,6 @@ func (n *Notice) neutralise() {
 	for i := range n.FailedTests {
 		n.FailedTests[i] = Neutralise(n.FailedTests[i])
 	}
-	if n.Abort != nil {
-		n.Abort.Reason = Neutralise(n.Abort.Reason)
-	}
 }
 
 func bounded(names []string) []string {
@@ -136,7 +134,7 @@ func (r *Record) abortReport() *AbortReport {
 	if r.Abort.Outcome == "" {
 		return nil
 	}
-	return &AbortReport{Outcome: r.Abort.Outcome, Reason: r.Abort.Reason}
+	return &AbortReport{Outcome: r.Abort.Outcome, Reason: Neutralise(clip(r.Abort.Reason, maxReason))}
 }
 
 func given(t time.Time) *time.Time {

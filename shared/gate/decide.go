@@ -102,8 +102,11 @@ func (d *decision) resend() {
 // overdue puts a lost tick back under a new number, for the broker may remember the old one; or sends
 // the verdict again; or removes a record that has been closed for long.
 func (d *decision) overdue() {
+	if d.now.Before(d.r.Due()) {
+		return
+	}
+	d.r.SweptAt = d.now
 	switch {
-	case d.now.Before(d.r.Due()):
 	case d.r.live():
 		d.sendVerdict()
 		d.r.note(d.now, "sweep", "tick %d was lost; sent again as %d", d.r.Turn.Seq, d.r.Turn.Seq+1)

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -310,23 +311,101 @@ func TestMissingGraceStartsAnewWhenTheJobIsSeen(t *testing.T) {
 }
 
 func TestOverdue(t *testing.T) {
+	const margin = 6 * time.Minute
 	s := newStory(t).running("")
-	s.after(15*time.Second + 2*time.Minute - 1).give(gate.Overdue{})
+	s.after(15*time.Second + margin - 1).give(gate.Overdue{})
 	s.after(1).give(gate.Overdue{})
 	s.tells(`
-		2m15s Overdue -> running
-		2m15s Overdue -> running
-		  tick 3 at 2m15s`)
+		6m15s Overdue -> running
+		6m15s Overdue -> running
+		  tick 3 at 6m15s`)
 	s.tick().status(prow.Success).skip()
-	s.after(2 * time.Minute).give(gate.Overdue{})
+	s.after(margin).give(gate.Overdue{})
 	s.give(gate.CompletionSent{})
 	s.give(gate.Overdue{})
 	s.after(gate.Retention).give(gate.Overdue{})
 	s.tells(`
-		4m15s Overdue -> done
+		12m15s Overdue -> done
 		  completion: succeeded passed=true 
-		4m15s CompletionSent -> done
-		4m15s Overdue -> done
-		720h4m15s Overdue -> done
+		12m15s CompletionSent -> done
+		12m15s Overdue -> done
+		720h12m15s Overdue -> done
 		  Remove`)
+}
+
+func TestARecordThatTheSweepCannotHelpGoesToTheEndOfItsLine(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().status(prow.Success)
+	s.after(10 * time.Minute).give(gate.Overdue{}) // the completion cannot be sent
+	if wait := s.r.Due().Sub(s.now); wait <= 0 {
+		t.Errorf("due %s ago, before all others", -wait)
+	}
+}
+
+func TestUnsentVerdictIsSentAgainOnTheCurrentTick(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().status(prow.Success).skip()
+	s.tick()
+	s.tells(`
+		0s Ticked -> done
+		  completion: succeeded passed=true `)
+}
+
+func TestAJobThatIsNotTheGatesOwn(t *testing.T) {
+	for name, change := range map[string]func(*prow.Job){
+		"label": func(j *prow.Job) { j.Labels = map[string]string{gate.KeyGateID: "g2"} },
+		"name":  func(j *prow.Job) { j.Labels, j.Name = nil, "theirs" },
+	} {
+		s := newStory(t).running("")
+		j := s.job(prow.Success)
+		change(&j)
+		s.tick().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j})
+		if s.r.Phase != gate.PhaseRunning {
+			t.Errorf("%s: the verdict is that of another job", name)
+		}
+		s = newStory(t).running("").after(2 * time.Minute).cancel().skip()
+		j.State = prow.Pending
+		for _, c := range s.give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j}) {
+			if _, ok := c.(gate.Probe); ok {
+				t.Errorf("%s: another job is about to be aborted", name)
+			}
+		}
+	}
+}
+
+func TestAdoptedJobIsWhatItsIDSays(t *testing.T) {
+	s := newStory(t).accept(`"executionId":"e1"`)
+	j := s.job(prow.Success)
+	j.Labels, j.Name = map[string]string{gate.KeyGateID: "g0"}, "another-attempt"
+	s.give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j})
+	if s.r.Phase != gate.PhaseDone {
+		t.Errorf("%s", s.r.Phase)
+	}
+}
+
+func TestPassingFaultOfTheBucketIsWaitedFor(t *testing.T) {
+	s := newStory(t).running("")
+	s.tick().status(prow.Pending).tick().missing()
+	s.after(30 * time.Minute).tick().missing()
+	s.give(gate.UploadedRead{Turn: s.turn(), Failure: &gate.Failure{Text: "503"}})
+	if s.r.Phase != gate.PhaseRunning {
+		t.Fatalf("%s: %s", s.r.Phase, s.r.Verdict.Error)
+	}
+	s.after(time.Minute).tick().missing()
+	s.give(gate.UploadedRead{Turn: s.turn(), Found: true, Job: prow.Job{ID: "e1", State: prow.Success}})
+	if s.r.Verdict == nil || s.r.Verdict.Outcome != gate.Succeeded {
+		t.Errorf("%+v", s.r.Verdict)
+	}
+}
+
+func TestTimelineIsBounded(t *testing.T) {
+	s := newStory(t).running("")
+	for i := range 300 {
+		j := s.job(prow.Pending)
+		j.URL = fmt.Sprintf("https://deck/e1-%d", i)
+		s.tick().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j})
+	}
+	if n := len(s.r.Timeline); n > 80 || s.r.Timeline[0].Event != "accepted" {
+		t.Errorf("%d entries, the first is %s", n, s.r.Timeline[0].Event)
+	}
 }

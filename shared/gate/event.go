@@ -47,11 +47,13 @@ type (
 		Listing prow.Listing // the jobs that carry the gate's id
 		Failure *Failure     // set when the listing could not be read
 	}
-	// StatusRead is the result of ReadStatus.
+	// StatusRead is the result of ReadStatus. Owner is set for a job that no gate was said to own, when one
+	// does: that gate has been cancelled in its place.
 	StatusRead struct {
 		Turn    int
 		Job     prow.Job
 		Found   bool
+		Owner   string
 		Failure *Failure
 	}
 	// UploadedRead is the result of ReadUploaded.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -29,14 +30,18 @@ const RootFile = "finished.json"
 // FinishedFiles picks the files that the classification reads from a run's object names: the root's,
 // artifacts/<test>/finished.json and artifacts/<test>/<step>/finished.json (ci-tools, multi-stage
 // layout). What lies deeper was uploaded by a step itself and may be called anything. The root's file
-// is named even when the listing does not hold it.
+// is named even when the listing does not hold it, and so is that of a step that has left a log: a step
+// without its file is not complete.
 func FinishedFiles(names []string) []string {
 	files := []string{}
 	for _, name := range names {
 		parts := strings.Split(name, "/")
 		n := len(parts)
-		if (n == 3 || n == 4) && parts[0] == "artifacts" && parts[n-1] == RootFile && !slices.Contains(parts, "") {
-			files = append(files, name)
+		if n < 3 || n > 4 || parts[0] != "artifacts" || slices.Contains(parts, "") {
+			continue
+		}
+		if last := parts[n-1]; last == RootFile || n == 4 && last == "build-log.txt" {
+			files = append(files, strings.TrimSuffix(name, last)+RootFile)
 		}
 	}
 	slices.Sort(files)
@@ -65,6 +70,12 @@ func parseFinished(body []byte) (finished, error) {
 	if err := json.Unmarshal(body, &f); err != nil {
 		return f, fmt.Errorf("not a finished.json: %w", err)
 	}
+	var whole struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if json.Unmarshal(body, &whole) != nil || len(repeated(body)) > 0 || f.Metadata != nil && len(repeated(whole.Metadata)) > 0 {
+		return f, errors.New("not a finished.json: it holds a key twice")
+	}
 	if f.Result == "" && f.Passed == nil {
 		return f, errors.New("not a finished.json: it has neither passed nor result")
 	}
@@ -78,6 +89,17 @@ func (f finished) stub() bool {
 		return true
 	}
 	return f.Result != "" && f.Result == strings.ToLower(f.Result)
+}
+
+// otherEV2 names a key of the suite's other than the two lists, or one of them misspelt; empty when there
+// is none. Such a key says that the suite ran.
+func (f finished) otherEV2() string {
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		if strings.HasPrefix(strings.ToLower(key), "ev2-") && key != keyFailedTests {
+			return key
+		}
+	}
+	return ""
 }
 
 // aborted reports a file of a pod that got SIGTERM; the full one may come later.

@@ -40,6 +40,9 @@ func guard(target prow.Job, listing prow.Listing) string {
 	shown := false
 	for _, j := range listing.Jobs {
 		if j.ID == target.ID {
+			if !sameJob(target, j) {
+				return "the job list shows the job itself otherwise than it is"
+			}
 			shown = true
 			continue
 		}
@@ -51,6 +54,14 @@ func guard(target prow.Job, listing prow.Listing) string {
 		return "the job list does not show the job itself"
 	}
 	return ""
+}
+
+// sameJob reports whether a listed job is the target in all that the bulk change selects by, but its state.
+func sameJob(target, listed prow.Job) bool {
+	t, org, repo := target.Selector()
+	lt, lorg, lrepo := listed.Selector()
+	return t == lt && org == lorg && repo == lrepo && target.Name == listed.Name &&
+		target.StartTime.Truncate(time.Second).Equal(listed.StartTime.Truncate(time.Second))
 }
 
 func collides(target prow.Job, second time.Time, other prow.Job) bool {

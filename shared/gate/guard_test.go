@@ -17,6 +17,12 @@ func guardTarget() prow.Job {
 	}
 }
 
+func renamed() prow.Job {
+	j := guardTarget()
+	j.Name = "another"
+	return j
+}
+
 func TestGuardAgainstOtherJobs(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -69,6 +75,8 @@ func TestGuardBelievesOnlyAProvenListing(t *testing.T) {
 		{"empty", prow.Listing{At: guardStart.Add(time.Minute)}, "does not show the job itself"},
 		{"without a date", prow.Listing{Jobs: []prow.Job{guardTarget()}}, "has no date"},
 		{"too early", prow.Listing{At: guardStart.Add(44 * time.Second), Jobs: []prow.Job{guardTarget()}}, "less than 45s after"},
+		{"the job under another name", prow.Listing{At: guardStart.Add(time.Minute), Jobs: []prow.Job{renamed()}}, "shows the job itself otherwise"},
+		{"the job twice", prow.Listing{At: guardStart.Add(time.Minute), Jobs: []prow.Job{guardTarget(), renamed()}}, "shows the job itself otherwise"},
 		{"just right", prow.Listing{At: guardStart.Add(45 * time.Second), Jobs: []prow.Job{guardTarget()}}, ""},
 	}
 	for _, tt := range tests {

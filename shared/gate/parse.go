@@ -48,23 +48,30 @@ func ParseGating(body []byte) (Gating, *Rejection, error) {
 		return Gating{}, nil, err
 	}
 	problems := append(f.finish(), g.problems(f.bad)...)
+	if len(body) > maxMessage {
+		problems = append(problems, fmt.Sprintf("the message must be at most %d bytes", maxMessage))
+	}
 	if len(problems) > 0 {
-		return Gating{}, &Rejection{GateID: g.GateID, JobName: g.JobName, Region: g.Region, Problems: problems}, nil
+		return Gating{}, &Rejection{GateID: g.GateID, JobName: clip(g.JobName, maxWord), Region: clip(g.Region, maxWord), Problems: problems}, nil
 	}
 	return g, nil, nil
 }
 
-// maxSession is Service Bus's limit for a session id, in characters; completions travel in the session
-// named by the gate id.
-const maxSession = 128
+// maxID is how long an id may be that others are made of: Service Bus takes 128 characters for a session
+// id and for a message id, and ours add a word to the gate id or the execution id.
+const maxID = 100
+
+// maxMessage bounds a gating message, so that its record stays within what a store takes (512 KiB), also
+// when every character of it has to be escaped.
+const maxMessage = 64 << 10
 
 // answerable reports why a completion could not be sent to this gate id, nil when it can.
 func answerable(gateID string) error {
 	switch {
 	case gateID == "":
 		return fmt.Errorf("%w: gateId is missing, empty or not a string", ErrNoGate)
-	case len(gateID) > maxSession:
-		return fmt.Errorf("%w: gateId is longer than a session id may be (%d)", ErrNoGate, maxSession)
+	case len(gateID) > maxID:
+		return fmt.Errorf("%w: gateId is longer than the %d characters that can be answered", ErrNoGate, maxID)
 	case HasMarker(gateID):
 		return fmt.Errorf("%w: gateId contains an EV2 marker, so that no answer could name it", ErrNoGate)
 	}

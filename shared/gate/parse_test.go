@@ -86,7 +86,10 @@ func TestParseGatingRejects(t *testing.T) {
 		{"another gate's label", with(`"labels":{"ev2.rollout/gate-id":"g2"}`), "is set by the service"},
 		{"annotation key", with(`"annotations":{"a/b/c":"x"}`), "annotations[a/b/c]: a valid label key"},
 		{"empty annotation", with(`"annotations":{"a":""}`), "annotations[a]: must not be empty"},
-		{"large annotations", with(`"annotations":{"a":"` + strings.Repeat("x", 257<<10) + `"}`), "annotations: must be at most 262144 bytes"},
+		{"large message", with(`"annotations":{"a":"` + strings.Repeat("x", 65<<10) + `"}`), "the message must be at most 65536 bytes"},
+		{"long region", strings.Replace(least, "westus3", strings.Repeat("x", 254), 1), "region: must be at most 253 bytes"},
+		{"control character", strings.Replace(least, "westus3", `a\u0000b`, 1), "region: must be at most 253 bytes, without control characters"},
+		{"long execution id", with(`"executionId":"` + strings.Repeat("a", 101) + `"`), "executionId: must be at most 100 characters"},
 		{"another gate's annotation", with(`"annotations":{"ev2.rollout/gate-id":"g2"}`), "is set by the service"},
 		{"env name", with(`"envs":{"1 A":"x"}`), "envs[1 A]: a valid environment variable"},
 		{"empty env", with(`"envs":{"A":""}`), "envs[A]: must not be empty"},
@@ -142,7 +145,7 @@ func TestParseGatingWithoutGate(t *testing.T) {
 	marker := gate.Marker(gate.KnownIssueEligible)
 	for _, body := range []string{
 		"", "null", "[]", `"x"`, "{", `{"jobName":"j"}`, `{"gateId":7}`, `{"gateId":""}`, `{"gateId":null}`, least + "x",
-		`{"gateId":"` + strings.Repeat("a", 129) + `"}`, `{"gateId":"` + strings.ToUpper(marker) + `"}`,
+		`{"gateId":"` + strings.Repeat("a", 101) + `"}`, `{"gateId":"` + strings.ToUpper(marker) + `"}`,
 	} {
 		if _, _, err := gate.ParseGating([]byte(body)); !errors.Is(err, gate.ErrNoGate) {
 			t.Errorf("%.40s: %v, want ErrNoGate", body, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"prowgate/gangway/prow"
+	"prowgate/shared/fault"
 )
 
 const (
@@ -39,9 +40,26 @@ func (d *decision) statusRead(e StatusRead) {
 		d.statusFailed(e.Failure.Text)
 	case !e.Found:
 		d.statusMissing()
+	case e.Owner != "":
+		d.finishAbort(AbortSkipped, "the job belongs to gate "+e.Owner+", which was cancelled in its place")
+	case !d.ours(e.Job):
+		d.statusFailed("Deck shows another job, " + clip(e.Job.Name, 100) + ", under this execution id")
 	default:
 		d.status(e.Job)
 	}
+}
+
+// ours reports whether nothing speaks against a job being the one this gate has submitted. A job that was
+// adopted, or that no gate owns, is what its id says.
+func (d *decision) ours(j prow.Job) bool {
+	r := &d.r
+	if r.GateID == "" || r.Gating.ExecutionID != "" {
+		return true
+	}
+	if id := j.Labels[KeyGateID]; id != "" {
+		return id == r.GateID
+	}
+	return j.Name == "" || j.Name == r.Gating.JobName
 }
 
 // status acts on a state that was read. A terminal one wins over a deadline that has passed meanwhile.
@@ -108,6 +126,8 @@ func (d *decision) waitMissing() {
 // uploadedRead takes the state from the run's own prowjob.json, when Deck has forgotten the job.
 func (d *decision) uploadedRead(e UploadedRead) {
 	switch {
+	case e.Failure != nil && e.Failure.Kind != fault.Refused && (d.r.Abort.pending() || !d.pastDeadline()):
+		d.waitMissing() // what passes may be over the next time
 	case e.Failure != nil:
 		d.lost("; its prowjob.json could not be read: " + e.Failure.Text)
 	case !e.Found:

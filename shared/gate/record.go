@@ -43,6 +43,7 @@ type Record struct {
 	Abort        Abort     `json:"abort,omitzero"`         // of a cancelled gate's job
 	Verdict      *Notice   `json:"verdict,omitempty"`      // the completion without its marker; stored before it is sent, never changed
 	Sent         bool      `json:"sent,omitempty"`         // the verdict is known to have been sent
+	SweptAt      time.Time `json:"sweptAt,omitzero"`       // when the sweep last tried to help it
 	ProgressSent int       `json:"progressSent,omitempty"` // numbers the progress messages
 	Timeline     []Moment  `json:"timeline,omitempty"`
 }
@@ -100,7 +101,9 @@ func (a Abort) pending() bool { return a.State == AbortWanted || a.State == Abor
 const Retention = 30 * 24 * time.Hour
 
 // sweepMargin is how late a tick may be before the sweep takes it for lost.
-const sweepMargin = 2 * time.Minute
+// It is longer than an invocation may take (host.json, functionTimeout), so that a turn that is under way
+// is not taken for lost.
+const sweepMargin = 6 * time.Minute
 
 // ID names the record in messages: the gate id, or the execution id of a job that no gate owns.
 func (r *Record) ID() string {
@@ -129,8 +132,13 @@ func (r *Record) live() bool {
 	return true
 }
 
-// Due returns when the sweep should look at the record.
+// Due returns when the sweep should look at the record. One that it could not help goes to the end of its
+// line, so that it holds up no other.
 func (r *Record) Due() time.Time {
+	return laterOf(r.due(), r.SweptAt.Add(sweepMargin))
+}
+
+func (r *Record) due() time.Time {
 	switch {
 	case r.live():
 		return r.Turn.At.Add(sweepMargin)
@@ -184,7 +192,7 @@ func ViewOf(body []byte) (View, error) {
 	}
 	v := View{
 		GateID: r.GateID, Phase: r.Phase, JobName: Neutralise(r.Gating.JobName), Region: Neutralise(r.Gating.Region),
-		ExecutionID: r.ExecutionID, JobURL: Neutralise(r.JobURL), State: Neutralise(string(r.State)),
+		ExecutionID: Neutralise(r.ExecutionID), JobURL: Neutralise(r.JobURL), State: Neutralise(string(r.State)),
 		Abort: r.abortReport(), Timeline: r.Timeline,
 	}
 	if r.Verdict != nil {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -21,9 +22,8 @@ const (
 	// of the server, so that a message that sets them could point an abort at other jobs.
 	reservedLabels = "prow.k8s.io/"
 
-	// maxAnnotations is the API server's limit (k8s.io/apimachinery/pkg/api/validation,
-	// TotalAnnotationSizeLimitB).
-	maxAnnotations = 256 << 10
+	// maxWord bounds the names of clouds, environments and regions.
+	maxWord = 253
 )
 
 var (
@@ -41,9 +41,9 @@ func (g *Gating) problems(bad map[string]bool) []string {
 	if g.JobName != "" && (!jobNames.MatchString(g.JobName) || len(g.JobName) > validation.DNS1123SubdomainMaxLength) {
 		p.add("jobName", "must be 1-253 letters, digits, '-', '.' or '_'")
 	}
-	p.required("cloud", g.Cloud)
-	p.required("environment", g.Environment)
-	p.required("region", g.Region)
+	p.word("cloud", g.Cloud)
+	p.word("environment", g.Environment)
+	p.word("region", g.Region)
 	g.mapProblems(p)
 	g.refProblems(p)
 	if g.ExecutionID != "" {
@@ -65,16 +65,11 @@ func (g *Gating) mapProblems(p *problemList) {
 		}
 		g.reserved(p, field, k, g.Labels[k], KeyGateID, g.GateID)
 	}
-	size := 0
 	for _, k := range slices.Sorted(maps.Keys(g.Annotations)) {
 		field := "annotations[" + k + "]"
 		p.add(field, validation.IsQualifiedName(strings.ToLower(k))...)
 		p.notEmpty(field, g.Annotations[k])
 		g.reserved(p, field, k, g.Annotations[k], KeyGateID, g.GateID)
-		size += len(k) + len(g.Annotations[k])
-	}
-	if size > maxAnnotations {
-		p.add("annotations", fmt.Sprintf("must be at most %d bytes in all", maxAnnotations))
 	}
 	for _, k := range slices.Sorted(maps.Keys(g.Envs)) {
 		field := "envs[" + k + "]"
@@ -132,7 +127,11 @@ func (g *Gating) retryProblems(p *problemList) {
 
 // executionIDProblems checks an execution id, which is a ProwJob's name.
 func executionIDProblems(id string) []string {
-	return prefixed("executionId: ", validation.IsDNS1123Subdomain(id))
+	problems := validation.IsDNS1123Subdomain(id)
+	if len(id) > maxID {
+		problems = append(problems, fmt.Sprintf("must be at most %d characters", maxID))
+	}
+	return prefixed("executionId: ", problems)
 }
 
 // rolloutAnnotations splits "tag.value.tag.value..." into annotations.
@@ -171,6 +170,14 @@ func (p *problemList) add(field string, rules ...string) {
 func (p *problemList) required(field, value string) {
 	if value == "" {
 		p.add(field, "is required")
+	}
+}
+
+// word requires a value that can stand in an annotation, in an environment variable and in a line of text.
+func (p *problemList) word(field, value string) {
+	p.required(field, value)
+	if len(value) > maxWord || strings.ContainsFunc(value, unicode.IsControl) {
+		p.add(field, fmt.Sprintf("must be at most %d bytes, without control characters", maxWord))
 	}
 }
 

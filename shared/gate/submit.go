@@ -27,6 +27,9 @@ const (
 	// prove that there is no job: Deck's list is up to 30 s old (prow, pkg/deck/jobs), with a margin.
 	proofAge = 45 * time.Second
 
+	// clockTolerance is how far Deck's clock may be behind ours.
+	clockTolerance = 15 * time.Second
+
 	// emptyProofAge is the same for a list without a single job: Deck shows none, too, for a while after
 	// a restart, or after its own listing has failed.
 	emptyProofAge = 3 * time.Minute
@@ -125,6 +128,7 @@ func (d *decision) workSubmitting() {
 			return
 		}
 		d.note("unclear", "nothing was heard of submission %d", r.Claim.Number)
+		d.failing()
 		r.Look, r.Claim = &Look{Ended: r.Claim.Until}, nil
 	}
 	d.do(FindJob{Turn: r.Turn.Seq, GateID: r.GateID})
@@ -186,6 +190,7 @@ func (d *decision) submitFailed(e SubmitFailed) {
 	case fault.Refused:
 		d.noJob(SubmissionFailed, "Gangway refused the submission: "+e.Failure.Text)
 	default:
+		d.failing()
 		r.Look = &Look{Ended: d.now}
 		d.takeOver()
 		d.work()
@@ -201,16 +206,25 @@ func (d *decision) noJob(outcome Outcome, text string) {
 	d.conclude(outcome, text)
 }
 
+// failing remembers since when submissions have not succeeded.
+func (d *decision) failing() {
+	if d.r.FailingSince.IsZero() {
+		d.r.FailingSince = d.now
+	}
+}
+
+// submitBy is when a submission that does not succeed is given up.
+func (d *decision) submitBy() time.Time { return d.r.FailingSince.Add(SubmitFor) }
+
+// submitNotDone tries again after a wait, the last time when the time for it is over.
 func (d *decision) submitNotDone(f Failure) {
 	r := &d.r
-	if r.FailingSince.IsZero() {
-		r.FailingSince = d.now
-	}
+	d.failing()
 	r.Phase = PhaseAccepted
 	r.Backoffs++
 	wait := max(f.RetryAfter, d.jitter(min(backoffBase<<min(r.Backoffs-1, 10), backoffMost), r.Backoffs))
-	next := d.now.Add(wait)
-	if r.Cancel != nil || next.After(r.FailingSince.Add(SubmitFor)) {
+	next := earlierOf(d.now.Add(wait), d.submitBy())
+	if r.Cancel != nil || !d.now.Before(d.submitBy()) {
 		d.noJob(SubmissionFailed, fmt.Sprintf("no submission got through since %s: %s", clock(r.FailingSince), f.Text))
 		return
 	}
@@ -226,7 +240,7 @@ func (d *decision) looked(e Looked) {
 		return
 	}
 	for _, j := range e.Listing.Jobs {
-		if j.Labels[KeyGateID] == r.GateID && j.Name == r.Gating.JobName {
+		if j.Labels[KeyGateID] == r.GateID {
 			d.note("found", "the job of an unclear submission")
 			d.running(j.ID, laterOf(j.StartTime, r.CreatedAt))
 			return
@@ -236,7 +250,7 @@ func (d *decision) looked(e Looked) {
 		d.noJobMade()
 		return
 	}
-	if d.now.Sub(r.Look.Ended) > SubmitFor {
+	if d.now.After(d.submitBy()) {
 		d.noClearAnswer(e.Failure)
 		return
 	}
@@ -250,6 +264,10 @@ func (d *decision) noJobMade() {
 		d.concludeCancelled(AbortNotNeeded, "no job was made")
 		return
 	}
+	if d.now.After(d.submitBy()) {
+		d.conclude(SubmissionFailed, fmt.Sprintf("no submission has made a job since %s: Gangway gave no clear answer", clock(d.r.FailingSince)))
+		return
+	}
 	d.note("look", "no job was made; submitting again")
 	d.r.Look, d.r.Phase = nil, PhaseAccepted
 	d.work()
@@ -260,8 +278,8 @@ func (d *decision) provesNone(e Looked) bool {
 	if e.Failure != nil || e.Listing.At.IsZero() {
 		return false
 	}
-	if look.Since.IsZero() {
-		look.Since = e.Listing.At.UTC()
+	if look.Since.IsZero() { // an answer out of a cache may be older than the POST, and says so
+		look.Since = laterOf(e.Listing.At.UTC(), look.Ended.Add(-clockTolerance))
 	}
 	age := proofAge
 	if e.Listing.Seen == 0 {
@@ -294,6 +312,13 @@ func (d *decision) trouble(event, text string) {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+func earlierOf(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
 
 func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -79,10 +79,32 @@ func TestSubmissionThatDidNotHappenBacksOff(t *testing.T) {
 	}
 }
 
-func TestRetryAfterBeyondTheLimitGivesUp(t *testing.T) {
-	s := newStory(t).accept("").takeTurn().submitFails(fault.NothingHappened, 2*time.Hour)
+func TestRetryAfterBeyondTheLimitIsCut(t *testing.T) {
+	s := newStory(t).accept("").takeTurn().submitFails(fault.NothingHappened, 24*time.Hour)
+	if wait := s.r.Turn.At.Sub(s.now); s.r.Phase != gate.PhaseAccepted || wait != gate.SubmitFor {
+		t.Fatalf("%s, next try after %s", s.r.Phase, wait)
+	}
+	s.after(gate.SubmitFor).tick().takeTurn().submitFails(fault.NothingHappened, 24*time.Hour)
 	if s.r.Phase != gate.PhaseDone || s.r.Verdict.Outcome != gate.SubmissionFailed {
-		t.Errorf("phase %s", s.r.Phase)
+		t.Errorf("%s", s.r.Phase)
+	}
+}
+
+func TestSubmissionsThatAreNeverClearEnd(t *testing.T) {
+	s := newStory(t).accept("")
+	posts := 0
+	for s.r.Phase != gate.PhaseDone {
+		if posts++; posts > 200 {
+			t.Fatal("it never gives up")
+		}
+		s.takeTurn().submitFails(fault.MayHaveHappened, 0)
+		for s.r.Phase == gate.PhaseSubmitting {
+			s.listing(s.now.Sub(start))
+			s.after(15 * time.Second).tick()
+		}
+	}
+	if v := s.r.Verdict; v.Outcome != gate.SubmissionFailed || s.now.Sub(start) > gate.SubmitFor+2*time.Minute {
+		t.Errorf("%s after %s", v.Outcome, s.now.Sub(start))
 	}
 }
 
@@ -118,10 +140,9 @@ func TestLookFindsTheJob(t *testing.T) {
 
 func TestLookIsNotFooledByOtherJobs(t *testing.T) {
 	s := newStory(t).accept("").takeTurn().submitFails(fault.MayHaveHappened, 0).skip()
-	sibling, other := s.job(prow.Pending), s.job(prow.Pending)
+	sibling := s.job(prow.Pending)
 	sibling.Labels = map[string]string{gate.KeyGateID: "g2"}
-	other.Name = "another-job"
-	s.listing(0, sibling, other)
+	s.listing(0, sibling)
 	if s.r.ExecutionID != "" {
 		t.Errorf("adopted %s", s.r.ExecutionID)
 	}
@@ -138,7 +159,9 @@ func TestOnlyALateListingProvesThatThereIsNoJob(t *testing.T) {
 		{"both clocks", 0, 45 * time.Second, 45 * time.Second, true},
 		{"too early by ours", 0, 44 * time.Second, 60 * time.Second, false},
 		{"too early by Deck's", 0, 60 * time.Second, 44 * time.Second, false},
-		{"Deck's clock is behind", -time.Hour, 45 * time.Second, -time.Hour + 45*time.Second, true},
+		{"Deck's clock is a little behind", -15 * time.Second, 45 * time.Second, 30 * time.Second, true},
+		{"answers out of a cache", -time.Hour, 60 * time.Second, -time.Hour + 60*time.Second, false},
+		{"an answer out of a cache, then a new one", -time.Hour, 60 * time.Second, 29 * time.Second, false},
 		{"Deck's clock is ahead", time.Hour, 60 * time.Second, time.Hour + 30*time.Second, false},
 	}
 	for _, tt := range tests {
@@ -195,8 +218,8 @@ func TestUnreadableListingProvesNothing(t *testing.T) {
 
 func TestJobThatComesAfterTheGateWasClosedIsAborted(t *testing.T) {
 	s := newStory(t).accept("").takeTurn().cancel()
-	s.after(gate.ClaimFor).tick().listing(0)
-	s.after(time.Minute).tick().skip().listing(time.Minute)
+	s.after(gate.ClaimFor).tick().listing(90 * time.Second)
+	s.after(time.Minute).tick().skip().listing(150 * time.Second)
 	s.submitted()
 	s.tells(`
 		2m30s Looked -> done

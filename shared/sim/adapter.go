@@ -130,6 +130,9 @@ func (t wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w.count("requests: " + kindOfRequest(r))
 	w.boundary(wireTime)
+	if kindOfRequest(r) == "artifacts" && w.strikes(w.rates.slowBucket, "slow bucket") {
+		w.wait(time.Duration(w.rng.IntN(25)) * time.Second)
+	}
 	if w.now.After(until) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}

@@ -19,6 +19,7 @@ type rates struct {
 	sibling, lostChange    float64       // of each job
 	crowd                  bool          // others use up the rate limit too
 	exclusive              bool          // EXCLUSIVE_LABELS
+	slowBucket             float64       // of each request to it
 	artifactsLate          float64       // of each failing job
 }
 
@@ -40,7 +41,7 @@ func (w *world) drawRates() rates {
 		create: some(0.6), bulk: some(0.6), deckJob: some(0.3), deckJobs: some(0.3), objects: some(0.3),
 		duplicate: some(0.3), delay: some(0.3), lose: some(0.02), outage: time.Duration(some(15) * float64(time.Minute)), sibling: some(0.7), lostChange: some(0.6),
 		crowd: w.rng.IntN(4) == 0, exclusive: w.rng.IntN(6) == 0,
-		artifactsLate: some(0.5),
+		artifactsLate: some(0.5), slowBucket: some(0.3),
 	}
 }
 
@@ -121,7 +122,7 @@ func (w *world) drawFault(e gangwaytest.Endpoint) gangwaytest.Fault {
 		}
 		f.Status = statuses[w.rng.IntN(len(statuses))]
 		if f.Status == 429 && w.rng.IntN(2) == 0 {
-			f.RetryAfter = "30"
+			f.RetryAfter = []string{"30", "600", "86400"}[w.rng.IntN(3)]
 		}
 	}
 	if e == gangwaytest.Create && f.When == gangwaytest.After && w.rng.IntN(3) == 0 {

@@ -172,17 +172,17 @@ func (w *world) judgeCompletion(g *plannedGate, mine []gangwaytest.Job) {
 // artifacts have been waited for, or a cancelled gate's abort has been tried for its least time; and a
 // few minutes after the faults have stopped.
 func (w *world) judgeTime(g *plannedGate, c gate.Notice) {
-	if c.SubmittedAt == nil {
-		return
+	by := g.arrive.Add(90 * time.Minute) // a submission that does not succeed, and its turn in the line
+	if c.SubmittedAt != nil {
+		by = c.SubmittedAt.Add(time.Duration(g.message.Timeout) + 10*time.Minute)
 	}
-	by := c.SubmittedAt.Add(time.Duration(g.message.Timeout) + 5*time.Minute)
 	if c.Outcome == gate.Failed {
 		by = by.Add(15 * time.Minute)
 	}
-	if least := g.cancelAt.Add(15 * time.Minute); c.Outcome == gate.Cancelled && least.After(by) {
+	if least := g.cancelAt.Add(20 * time.Minute); c.Outcome == gate.Cancelled && least.After(by) {
 		by = least
 	}
-	if calm := w.calmAt.Add(15 * time.Minute); calm.After(by) {
+	if calm := w.calmAt.Add(25 * time.Minute); calm.After(by) {
 		by = calm
 	}
 	if c.SentAt.After(by) {

@@ -22,6 +22,7 @@ type plannedGate struct {
 	taken       bool       // its gating message was completed by a handler
 	truth       gate.Retry // what a perfect reader of the artifacts of JobName would say
 	retry       gate.Retry // the same of the gate's own job, if the gate asks
+	arrive      time.Time  // when its gating message is sent
 	cancelAt    time.Time  // when its cancel message is sent; zero: never
 	cancelTaken time.Time  // when a handler completed it
 	phase       gate.Phase // as last saved
@@ -194,6 +195,7 @@ func (w *world) planMessages(g *plannedGate) {
 	if !w.opts.Burst {
 		arrive = epoch.Add(time.Duration(w.rng.IntN(w.arrivals)) * time.Second)
 	}
+	g.arrive = arrive
 	w.at(arrive, func() { g.arrived = true })
 	w.post(arrive, submitQueue, g.id+".submit", g.message)
 	if w.opts.Burst || w.opts.Calm {

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"prowgate/shared/fault"
@@ -135,10 +136,14 @@ func writeFault(k fault.Kind, err error) error {
 	return &fault.Error{Kind: k, Op: "write to the broker's file", Err: err}
 }
 
-// stamp turns a moment into nanoseconds since 1970; the zero time, and anything before 1970, into 0.
+// stamp turns a moment into nanoseconds since 1970; the zero time, and anything before 1970, into 0, and
+// what is too far away for them into the last there is, in 2262.
 func stamp(t time.Time) int64 {
-	if t.Unix() <= 0 {
+	switch {
+	case t.Unix() <= 0:
 		return 0
+	case t.Year() > 2261:
+		return math.MaxInt64
 	}
 	return t.UnixNano()
 }

@@ -226,3 +226,11 @@ func TestFailedWritesAtBothMoments(t *testing.T) {
 		counts(t, b, "expiring", depth.Counts{DeadLettered: 1})
 	}
 }
+
+func TestTheFarFutureStaysTheFuture(t *testing.T) {
+	path, h := filepath.Join(t.TempDir(), "data.db"), newHands()
+	b := reopen(t, path, h)
+	send(t, b, "plain", queue.Message{ID: "far", ScheduledAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
+	b = reopen(t, path, h)
+	counts(t, b, "plain", depth.Counts{Scheduled: 1})
+}
