@@ -187,6 +187,9 @@ func (w *world) jobMade() {
 		return
 	}
 	ours := jobs[len(jobs)-1]
+	if w.now.Sub(ours.CreatedAt) > time.Second {
+		return // the request made none; a job's start is its creation, so that no sibling comes now
+	}
 	if g := w.byID[ours.Labels[gate.KeyGateID]]; g != nil && ours.CreatedAt.Sub(w.now) > coveredDelay-wireTime {
 		g.residual = true
 	}

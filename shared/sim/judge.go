@@ -137,10 +137,15 @@ func (w *world) judgeJobs(g *plannedGate, mine []gangwaytest.Job) {
 	if len(mine) > 1 {
 		w.violate(1, "%s has %d jobs", g.id, len(mine))
 	}
+	own := g.completion.ExecutionID == ""
 	for _, j := range mine {
+		own = own || j.ID == g.completion.ExecutionID
 		if j.CreatedAt.After(w.lastJobAt) {
 			w.lastJobAt = j.CreatedAt
 		}
+	}
+	if !own {
+		w.violate(3, "%s took %s for its job", g.id, g.completion.ExecutionID)
 	}
 }
 
