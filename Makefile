@@ -66,6 +66,13 @@ package-lambda: ## dist/lambda: bootstrap
 	mkdir -p dist/lambda
 	$(DEPLOY) -tags lambda.norpc -o dist/lambda/bootstrap ./functions/lambda
 
+.PHONY: func
+func: ## the package in the real Functions host, with Microsoft's emulators; needs func and docker
+	CGO_ENABLED=0 go build -trimpath -o bin/func ./local/func
+	bin/func --check
+	$(MAKE) package-azure
+	bin/func
+
 .PHONY: lint
 lint: tools ## golangci-lint, buf, generated code up to date, layering
 	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
