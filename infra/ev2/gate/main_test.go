@@ -197,8 +197,8 @@ func TestSIGTERMCancelsTheGate(t *testing.T) {
 		Abort: &gate.AbortReport{Outcome: gate.AbortDone},
 	})
 	p.want(143)
-	if !strings.Contains(p.err.String(), "the job was aborted") {
-		t.Errorf("stderr: %s", &p.err)
+	if !strings.Contains(p.out.String(), "abort: the job was aborted\n") {
+		t.Errorf("stdout: %s", &p.out)
 	}
 }
 

@@ -77,6 +77,7 @@ func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest) error {
 	defer stop()
 	m := queue.Message{ID: "cancel-" + a.NewID(), CorrelationID: r.GateID, ContentType: queue.ContentType, Body: body}
 	if arrival, err := step.Send(ctx, q, a.log, a.settings.CancelQueue, m); err != nil {
+		a.console.Failed(err)
 		return notSent(arrival, err)
 	}
 	return a.sent(r)

@@ -12,6 +12,7 @@ import (
 
 	"prowgate/shared/fault"
 	"prowgate/shared/gate"
+	"prowgate/shared/queue/servicebus"
 )
 
 func TestHelpPrintsNoMarker(t *testing.T) {
@@ -97,6 +98,16 @@ func TestCancelThatCannotBeSent(t *testing.T) {
 	}
 }
 
+func TestCancelWithoutAToken(t *testing.T) {
+	for _, args := range [][]string{{"cancel", "--gate-id", "g"}, {"abort", "--execution-id", "e-1"}} {
+		bubble(t, func(d *desk) {
+			d.queues.sendErr = &fault.Error{Kind: fault.NothingHappened, Text: "no token", Err: servicebus.ErrToken}
+			d.run(3, args...)
+			d.wants(&d.err, "failed to get token", "the message was not sent")
+		})
+	}
+}
+
 func TestCancelAndAbortNeedAnID(t *testing.T) {
 	for _, args := range [][]string{
 		{"cancel"},
@@ -146,7 +157,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"status", "--status-url", u + "/broken"}, 3, []string{"not readable"}},
 		{[]string{"status", "--status-url", u + "/angry"}, 3, []string{"500"}},
 		{[]string{"status", "--status-url", "nonsense"}, 2, []string{"--status-url"}},
-		{[]string{"status", "--queue-url", "Endpoint=sb://x/;SharedAccessKey=secret"}, 2, []string{"--status-url"}},
+		{[]string{"status", "--queue-url", "Endpoint=sb://x/;SharedAccessKey=secret"}, 2, []string{"--status-url is required", "Service Bus"}},
+		{[]string{"status", "--queue-url", "sb://x.servicebus.windows.net"}, 2, []string{"--status-url is required", "Service Bus"}},
 	} {
 		d := newDesk(t)
 		d.settings.QueueURL, d.world.HTTP = u+"/ignored", http.DefaultTransport

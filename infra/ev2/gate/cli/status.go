@@ -64,7 +64,7 @@ func (a *app) statusBase(from string) (*url.URL, error) {
 	}
 	u, err := url.Parse(a.queueURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, errors.New("the queues' host serves no status: set --status-url, or an http(s) QUEUE_URL")
+		return nil, errors.New("--status-url is required: QUEUE_URL names queues that serve no status, as Service Bus does not")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

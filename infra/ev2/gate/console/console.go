@@ -1,7 +1,8 @@
 // Package console is the step's output, and keeps its one rule: EV2 retries a step whose output
 // contains a marker, in any letter case, so a marker is printed only as the beginning of the error of
 // a completion that is classified as eligible, and only once. Whatever else is printed, from the
-// queue, from the user or from an error, goes through Text first.
+// queue, from the user or from an error, goes through Text first. The same holds for the texts for
+// which EV2 retries by default; only Failed prints one.
 //
 // Entry point: New. Console.Say writes for people to stderr, Console.Verdict writes the result to
 // stdout, Console.Out and Console.Err are writers for help, tables and logs.
@@ -30,5 +31,8 @@ func New(stdout, stderr io.Writer, clock func() time.Time) *Console {
 // Say writes one line to stderr, with the time before it.
 func (c *Console) Say(format string, args ...any) {
 	// A step whose stderr is gone has nobody left to tell.
-	_, _ = fmt.Fprintf(c.Err, "%s %s\n", c.clock().UTC().Format("15:04:05Z"), Line(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintf(c.Err, "%s%s\n", c.stamp(), Line(fmt.Sprintf(format, args...)))
 }
+
+// stamp is the time as lines begin with it.
+func (c *Console) stamp() string { return c.clock().UTC().Format("15:04:05Z ") }

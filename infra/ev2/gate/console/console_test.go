@@ -3,6 +3,8 @@ package console_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"prowgate/infra/ev2/gate/console"
+	"prowgate/shared/fault"
 	"prowgate/shared/gate"
+	"prowgate/shared/queue/servicebus"
 )
 
 var eligible = []gate.Retry{gate.KnownIssueEligible, gate.InfraPreconditionEligible}
@@ -112,14 +116,35 @@ func TestVerdictTexts(t *testing.T) {
 	if got, want := verdict(t, n, false), "gate gate-1 passed: succeeded; job job\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	n = gate.Notice{
-		GateID: "gate-1", JobName: "job", Outcome: gate.Cancelled, Error: "cancelled\n",
-		Abort: &gate.AbortReport{Outcome: gate.AbortSkipped, Reason: "a sibling"},
-	}
-	want := "gate gate-1 did not pass: cancelled; job job\ncancelled\n" +
-		"abort: the job was left running, it could not be aborted safely: a sibling\n"
-	if got := verdict(t, n, false); got != want {
-		t.Errorf("got %q, want %q", got, want)
+}
+
+// The service ends the error of a cancelled gate with what the abort line says.
+func TestAbortIsSaidOnce(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		abort gate.AbortReport
+		want  string
+	}{
+		{
+			"cancelled; abort skipped: a sibling\n",
+			gate.AbortReport{Outcome: gate.AbortSkipped, Reason: "a sibling"},
+			"cancelled\nabort: the job was left running, it could not be aborted safely: a sibling\n",
+		},
+		{
+			"cancelled (by hand); abort aborted: seen to be",
+			gate.AbortReport{Outcome: gate.AbortDone, Reason: "seen to be"},
+			"cancelled (by hand)\nabort: the job was aborted\n",
+		},
+		{
+			"cancelled; abort skipped: another",
+			gate.AbortReport{Outcome: gate.AbortDisabled, Reason: "off"},
+			"cancelled; abort skipped: another\nabort: the job was left running, abortOnCancel is false\n",
+		},
+	} {
+		n := gate.Notice{GateID: "gate-1", JobName: "job", Outcome: gate.Cancelled, Error: c.text, Abort: &c.abort}
+		if got, want := verdict(t, n, false), "gate gate-1 did not pass: cancelled; job job\n"+c.want; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -145,6 +170,30 @@ func TestText(t *testing.T) {
 	} {
 		if got := console.Text(in); !strings.HasPrefix(got, want) || gate.HasMarker(got) {
 			t.Errorf("Text(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFailedSaysWhatEV2RetriesOnlyWithoutAToken(t *testing.T) {
+	const phrase = "failed to get token"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("send: %w", servicebus.ErrToken), "09:00:00Z " + phrase + ": the step may be repeated\n"},
+		{errors.New(phrase), ""},
+		{&fault.Error{Kind: fault.NothingHappened, Text: phrase}, ""},
+	} {
+		var out, err bytes.Buffer
+		l := console.New(&out, &err, at)
+		l.Failed(c.err)
+		if err.String() != c.want || out.Len() != 0 {
+			t.Errorf("%v: stderr %q, stdout %q", c.err, &err, &out)
+		}
+		err.Reset()
+		l.Say("%v", c.err)
+		if strings.Contains(err.String(), phrase) {
+			t.Errorf("said of %v: %s", c.err, &err)
 		}
 	}
 }

@@ -77,14 +77,24 @@ func verdictJSON(n gate.Notice) (string, error) {
 func verdictText(n gate.Notice) (string, error) {
 	var b strings.Builder
 	b.WriteString(headline(n) + "\n")
-	if n.Error != "" {
-		b.WriteString(strings.TrimRight(n.Error, "\n") + "\n")
+	if text := withoutAbort(n); text != "" {
+		b.WriteString(text + "\n")
 	}
 	b.WriteString(failedTests(n.FailedTests))
 	if n.Abort != nil {
 		b.WriteString("abort: " + AbortText(*n.Abort) + "\n")
 	}
 	return b.String(), nil
+}
+
+// withoutAbort is the error without the end in which the service says of the abort what the text form
+// says in a line of its own.
+func withoutAbort(n gate.Notice) string {
+	text := strings.TrimRight(n.Error, "\n")
+	if n.Abort != nil {
+		text = strings.TrimSuffix(text, fmt.Sprintf("; abort %s: %s", n.Abort.Outcome, n.Abort.Reason))
+	}
+	return text
 }
 
 func headline(n gate.Notice) string {
@@ -117,7 +127,8 @@ func failedTests(names []string) string {
 	return b.String()
 }
 
-// AbortText says what became of a job whose gate was cancelled.
+// AbortText says what became of a job whose gate was cancelled. Where the outcome says all, the reason
+// would only repeat it.
 func AbortText(a gate.AbortReport) string {
 	text, known := map[gate.AbortOutcome]string{
 		gate.AbortDone:      "the job was aborted",
@@ -129,7 +140,7 @@ func AbortText(a gate.AbortReport) string {
 	if !known {
 		text = string(a.Outcome)
 	}
-	if a.Reason != "" {
+	if a.Reason != "" && a.Outcome != gate.AbortDone && a.Outcome != gate.AbortDisabled {
 		text += ": " + a.Reason
 	}
 	return Line(text)

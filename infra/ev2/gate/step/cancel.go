@@ -76,9 +76,11 @@ func (w *watch) onCancelSent(s sending) {
 	}
 }
 
-// sayCancelled says what became of the job of a gate that was cancelled and has its verdict.
+// sayCancelled says what became of the job of a gate that was cancelled and has its verdict, unless the
+// verdict's text is about to say so.
 func (w *watch) sayCancelled(n gate.Notice) {
 	switch {
+	case n.Abort != nil && !w.JSON:
 	case n.Abort != nil:
 		w.Console.Say("%s", console.AbortText(*n.Abort))
 	case n.Outcome != gate.Cancelled:

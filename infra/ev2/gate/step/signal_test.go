@@ -39,7 +39,7 @@ func (b *bench) wantCancel() {
 }
 
 func cancelled(abort gate.AbortOutcome, reason string) gate.Notice {
-	n := completion(gate.Cancelled, false, "the rollout was cancelled")
+	n := completion(gate.Cancelled, false, "the rollout was cancelled; abort "+string(abort)+": "+reason)
 	n.Abort = &gate.AbortReport{Outcome: abort, Reason: reason}
 	return n
 }
@@ -55,7 +55,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 		{syscall.SIGINT, interrupted, gate.AbortNotNeeded, "no abort was needed: because"},
 		{syscall.SIGTERM, terminated, gate.AbortSkipped, "the job was left running, it could not be aborted safely: because"},
 		{syscall.SIGTERM, terminated, gate.AbortFailed, "the job may still be running, the abort failed: because"},
-		{syscall.SIGTERM, terminated, gate.AbortDisabled, "the job was left running, abortOnCancel is false: because"},
+		{syscall.SIGTERM, terminated, gate.AbortDisabled, "the job was left running, abortOnCancel is false"},
 	} {
 		t.Run(string(c.outcome), func(t *testing.T) {
 			stage(t, func(b *bench) {
@@ -66,8 +66,10 @@ func TestSignalWhileWaiting(t *testing.T) {
 				b.pass(5 * time.Second)
 				b.notify(cancelled(c.outcome, "because"))
 				b.want(c.code)
-				b.wantText(b.err, c.text)
-				b.wantText(b.out, "the rollout was cancelled")
+				b.wantText(b.out, "the rollout was cancelled\nabort: "+c.text+"\n")
+				if all := b.out.String() + b.err.String(); strings.Count(all, c.text) != 1 {
+					t.Errorf("not said once:\n%s", all)
+				}
 				b.wantActive(names.Completion, 0)
 			})
 		})

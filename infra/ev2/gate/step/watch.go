@@ -129,6 +129,7 @@ func (w *watch) onSubmission(ctx context.Context, s sending) {
 		w.end(Rejected)
 	case s.arrival == NotSent:
 		w.Console.Say("the service could not be reached for %s, nothing was submitted: %v", short(w.Connect), s.err)
+		w.Console.Failed(s.err)
 		w.end(Unreachable)
 	default:
 		w.giveUp("the service did not confirm the gating message, which may have arrived: " + s.err.Error())
