@@ -84,7 +84,7 @@ lint: tools ## golangci-lint, buf, generated code up to date, layering
 
 .PHONY: sim
 sim: ## the simulator over SEEDS seeds; names the first failing seed and how to repeat it
-	go test -count=1 -timeout 0 -run '^TestSeeds$$' ./shared/sim -seeds $(SEEDS)
+	GOGC=off GOMEMLIMIT=4GiB go test -count=1 -timeout 0 -v -run '^TestSeeds$$' ./shared/sim -seeds $(SEEDS)
 
 # A module of its own, so that Prow's dependencies stay out of ours; takes minutes when nothing is cached.
 .PHONY: conformance

@@ -96,7 +96,7 @@ func TestAbortIsRepeatedWithTheStateTheJobHasNow(t *testing.T) {
 		2m5s Ticked -> running
 		  ReadStatus
 		2m5s StatusRead -> running
-		  tick 5 at 2m8s
+		  tick 5 at 2m7s
 		2m20s Ticked -> running
 		  ReadStatus
 		2m20s StatusRead -> running
@@ -227,7 +227,7 @@ func TestAbortThatDidNotHappenOrIsUnclear(t *testing.T) {
 		3m0s TurnTaken -> running
 		  abort pending periodic Azure/ARO-HCP at 0s
 		3m0s AbortAnswered -> running
-		  tick 5 at 3m3s
+		  tick 5 at 3m2s
 		3m5s Ticked -> running
 		  ReadStatus
 		3m5s StatusRead -> done
@@ -264,14 +264,14 @@ func TestAbortThatPlankOverwritesIsNotBelieved(t *testing.T) {
 	s.after(10 * time.Second).tick().status(prow.Pending)
 	s.probe(140*time.Second, s.job(prow.Pending)).abortTurn().abortAnswered(nil).skip()
 	s.after(5 * time.Second).tick().status(prow.Aborted)
-	s.after(10 * time.Second).tick().status(prow.Aborted)
+	s.after(20 * time.Second).tick().status(prow.Aborted)
 	s.tells(`
 		2m25s Ticked -> running
 		  ReadStatus
 		2m25s StatusRead -> running
-		  tick 8 at 2m28s
-		2m35s Ticked -> running
+		  tick 8 at 2m27s
+		2m45s Ticked -> running
 		  ReadStatus
-		2m35s StatusRead -> done
+		2m45s StatusRead -> done
 		  completion: cancelled passed=false the rollout was cancelled (r); abort aborted: the job was seen to be aborted`)
 }

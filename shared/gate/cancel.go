@@ -10,11 +10,11 @@ import (
 
 const (
 	abortRetry   = 30 * time.Second // between two looks at a guard that says no
-	abortCheck   = 3 * time.Second  // between two looks at a job that is asked to end
+	abortCheck   = 2 * time.Second  // between two looks at a job that is asked to end
 	abortRepeat  = 20 * time.Second // between two requests for one job
 	abortMost    = 10               // requests for one job
 	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline or behind it
-	abortSettled = 10 * time.Second // how long an abort must have been seen before it is believed
+	abortSettled = 20 * time.Second // how long an abort must have been seen before it is believed, more than clocks differ
 	abortUnowned = time.Hour        // how long the abort of a job that no gate owns is tried
 )
 

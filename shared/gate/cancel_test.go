@@ -102,7 +102,7 @@ func TestCancelWhileRunning(t *testing.T) {
 		2m0s TurnTaken -> running
 		  abort pending periodic Azure/ARO-HCP at 0s
 		2m0s AbortAnswered -> running
-		  tick 4 at 2m3s
+		  tick 4 at 2m2s
 		2m5s Ticked -> running
 		  ReadStatus
 		2m5s StatusRead -> done
@@ -174,7 +174,7 @@ func TestCancelOfAJobThatOutlivedItsGate(t *testing.T) {
 		2m30s TurnTaken -> done
 		  abort pending periodic Azure/ARO-HCP at 0s
 		2m30s AbortAnswered -> done
-		  tick 4 at 2m33s
+		  tick 4 at 2m32s
 		2m35s Ticked -> done
 		  ReadStatus
 		2m35s StatusRead -> done
