@@ -34,8 +34,11 @@ func (d *decision) pollAgain() { d.endTurn(d.nextPoll(time.Duration(d.r.Gating.P
 
 func (d *decision) pastDeadline() bool { return !d.now.Before(d.r.deadline()) }
 
+// statusRead counts while the job's end has not been seen: another delivery of the turn's message may
+// have read an older state, and come with it later.
 func (d *decision) statusRead(e StatusRead) {
 	switch {
+	case d.r.Phase == PhaseConcluding:
 	case e.Failure != nil:
 		d.statusFailed(e.Failure.Text)
 	case !e.Found:
@@ -126,6 +129,7 @@ func (d *decision) waitMissing() {
 // uploadedRead takes the state from the run's own prowjob.json, when Deck has forgotten the job.
 func (d *decision) uploadedRead(e UploadedRead) {
 	switch {
+	case d.r.Phase == PhaseConcluding:
 	case e.Failure != nil && e.Failure.Kind != fault.Refused && (d.r.Abort.pending() || !d.pastDeadline()):
 		d.waitMissing() // what passes may be over the next time
 	case e.Failure != nil:

@@ -180,3 +180,16 @@ func TestPassingFaultOfTheBucketIsWaitedFor(t *testing.T) {
 		t.Errorf("%+v", s.r.Verdict)
 	}
 }
+
+func TestAnOlderStateThatComesLateIsNotBelieved(t *testing.T) {
+	s := newStory(t).running(`"gatePromotion":true,"allowEv2Retry":true`)
+	s.tick().status(prow.Failure).skip()
+	s.status(prow.Pending)
+	s.give(gate.UploadedRead{Turn: s.turn(), Found: true, Job: prow.Job{ID: "e1", State: prow.Success}})
+	s.tells(`
+		0s StatusRead -> concluding
+		0s UploadedRead -> concluding`)
+	if s.r.State != prow.Failure || s.r.EndSeenAt.IsZero() {
+		t.Errorf("state %s, end seen %s", s.r.State, s.r.EndSeenAt)
+	}
+}
