@@ -23,6 +23,12 @@ type rates struct {
 	artifactsLate          float64       // of each failing job
 }
 
+// artifactsReadable reports whether nothing in this run can keep a failed job's artifacts from being read in
+// time; a process that is held up lets its reads time out.
+func (r rates) artifactsReadable() bool {
+	return r.objects == 0 && r.artifactsLate == 0 && r.slowBucket == 0 && r.outage == 0 && r.stall == 0
+}
+
 func (w *world) drawRates() rates {
 	if w.opts.Calm {
 		return rates{}

@@ -206,8 +206,7 @@ func (w *world) judgeOutcome(g *plannedGate, c gate.Notice, mine []gangwaytest.J
 	if c.Outcome == gate.SubmissionFailed && len(mine) > 0 && !strings.Contains(c.Error, "could not be found out") {
 		w.violate(2, "%s is submit-failed, but there is a job", g.id)
 	}
-	if c.Outcome == gate.Failed && g.retry != gate.NotEligible && c.Retry == gate.NotEligible &&
-		w.rates.objects == 0 && w.rates.artifactsLate == 0 && w.rates.outage == 0 {
+	if c.Outcome == gate.Failed && g.retry != gate.NotEligible && c.Retry == gate.NotEligible && w.rates.artifactsReadable() {
 		w.violate(5, "%s was not classified %s, though nothing went wrong: %s", g.id, g.retry, c.Error)
 	}
 	if passes := c.Outcome == gate.Succeeded || !g.message.GatePromotion &&
