@@ -66,6 +66,15 @@ func (s State) Take(l Limit, holder string, abort bool, now time.Time) (State, t
 	return s.plan(l, holder, now)
 }
 
+// Left returns how many requests could be sent now, one after the other, without a wait.
+func (s State) Left(l Limit, now time.Time) int {
+	free := now.Add(l.tolerance()).Sub(latest(s.Spent, now))
+	if free < 0 {
+		return 0
+	}
+	return int(free/l.interval()) + 1
+}
+
 // place returns the holder's index in the line, which it joins if need be; -1 when the line is full.
 func (s *State) place(holder string, abort bool) int {
 	at := slices.IndexFunc(s.Line, func(p Place) bool { return p.Holder == holder })

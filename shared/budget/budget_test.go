@@ -186,3 +186,22 @@ func BenchmarkTakeInALongLine(b *testing.B) {
 		s.Take(openShift, "499", false, start)
 	}
 }
+
+// What is said to be left can be sent at once, and one more cannot.
+func TestLeft(t *testing.T) {
+	var s budget.State
+	for spent := range 9 {
+		left, taken := s.Left(openShift, start), 0
+		for next := s; ; taken++ {
+			var at time.Time
+			if next, at = next.Take(openShift, fmt.Sprint("abort", taken), true, start); at.After(start) {
+				break
+			}
+		}
+		if left != taken {
+			t.Errorf("after %d requests: %d are said to be left, %d could be sent", spent, left, taken)
+		}
+		s, _ = s.Take(openShift, "abort:one", true, start)
+		s.Line = nil
+	}
+}

@@ -46,10 +46,22 @@ type Artifacts interface {
 	Job(ctx context.Context, jobURL string) (j prow.Job, ok bool, err error)
 }
 
+// Watch is told what the engine does, for metrics. Its methods are called while a message waits, by many
+// goroutines at once: they return at once, and nothing depends on them.
+type Watch interface {
+	// Saved reports a record that was changed, once for each change that is stored.
+	Saved(ctx context.Context, before, after gate.Record)
+	// Turn reports an answer of the shared budget: how long the request has to wait (0 when it may go
+	// now), how many wait in line, and how many requests could be sent now without a wait.
+	Turn(ctx context.Context, wait time.Duration, waiting, left int)
+	// Swept reports how many overdue records a sweep has found, sweepMost at most.
+	Swept(ctx context.Context, overdue int)
+}
+
 // Queues are the names of the queues the engine sends to.
 type Queues struct{ Poll, Completion string }
 
-// Parts are what an engine is made of. All are required but Log, which is silent when nil, and Decide.
+// Parts are what an engine is made of. All are required but Log, which is silent when nil, Watch and Decide.
 type Parts struct {
 	Gangway   Gangway
 	Deck      Deck
@@ -59,6 +71,7 @@ type Parts struct {
 	Queues    Queues
 	Clock     func() time.Time
 	Log       *slog.Logger
+	Watch     Watch // nil: nobody watches
 
 	// Decide is the decision; gate.Decide when nil. The simulator puts mistakes in its place.
 	Decide func(gate.Record, gate.Event, time.Time) (gate.Record, []gate.Command)
@@ -77,6 +90,9 @@ type Engine struct{ Parts }
 func New(p Parts) *Engine {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
+	}
+	if p.Watch == nil {
+		p.Watch = nobody{}
 	}
 	if p.Decide == nil {
 		p.Decide = gate.Decide
@@ -138,6 +154,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.Watch.Swept(ctx, len(entries))
 	var failed error
 	for _, entry := range entries {
 		if err := e.run(ctx, entry.Key, gate.Overdue{}); err != nil {

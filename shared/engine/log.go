@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"prowgate/shared/gate"
 )
@@ -27,3 +28,10 @@ func added(before, after []gate.Moment) []gate.Moment {
 	}
 	return after
 }
+
+// nobody watches.
+type nobody struct{}
+
+func (nobody) Saved(context.Context, gate.Record, gate.Record) {}
+func (nobody) Turn(context.Context, time.Duration, int, int)   {}
+func (nobody) Swept(context.Context, int)                      {}

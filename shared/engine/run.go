@@ -96,5 +96,6 @@ func (e *Engine) save(ctx context.Context, entry store.Entry, before, after gate
 		return err
 	}
 	e.logChange(ctx, before, after)
+	e.Watch.Saved(ctx, before, after)
 	return nil
 }

@@ -19,10 +19,16 @@ const budgetKey = "budget:gangway"
 // takeTurn asks the shared budget. When too many ask at once, the gate comes back a little later.
 func (e *Engine) takeTurn(ctx context.Context, r gate.Record, c gate.TakeTurn) (gate.Event, error) {
 	var at time.Time
+	var wait time.Duration
+	var waiting, left int
 	err := e.changeBudget(ctx, func(s budget.State, now time.Time) budget.State {
 		s, at = s.Take(e.limit(), r.Key(), c.Abort != nil, now)
+		wait, waiting, left = max(0, at.Sub(now)), len(s.Line), s.Left(e.limit(), now)
 		return s
 	})
+	if err == nil {
+		e.Watch.Turn(ctx, wait, waiting, left)
+	}
 	if fault.Is(err, fault.Conflict) {
 		at, err = e.Clock().Add(time.Second), nil
 	}

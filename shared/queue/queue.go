@@ -22,6 +22,7 @@ type Message struct {
 	SessionID     string        // required by queues with sessions
 	CorrelationID string        // free
 	ContentType   string        // ContentType when empty
+	Trace         string        // the sender's W3C traceparent, for whoever traces; empty means none
 	Body          []byte        // at most 256 KB
 	ScheduledAt   time.Time     // not delivered before; zero or past means now
 	TTL           time.Duration // dropped when not received in time; 0 means the queue's default
