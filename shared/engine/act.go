@@ -40,7 +40,7 @@ func (e *Engine) carryOut(ctx context.Context, r gate.Record, c gate.Command) (g
 	return e.send(ctx, r, c)
 }
 
-// send carries out the commands that need the queue or the store alone.
+// send carries out the commands that need our own queue or store alone.
 func (e *Engine) send(ctx context.Context, r gate.Record, c gate.Command) (gate.Event, error) {
 	switch c := c.(type) {
 	case gate.SendTick:
@@ -53,6 +53,11 @@ func (e *Engine) send(ctx context.Context, r gate.Record, c gate.Command) (gate.
 			return nil, err
 		}
 		return gate.CompletionSent{}, nil
+	case gate.Recall:
+		return e.recall(ctx, c), nil
+	case gate.Learn:
+		e.learn(ctx, c)
+		return nil, nil
 	case gate.Remove:
 		return nil, e.remove(ctx, r)
 	}

@@ -7,11 +7,11 @@ import (
 	"prowgate/shared/gate"
 )
 
-// logChange writes what a decision added to the record's timeline.
+// logChange writes what a decision added to the record's timeline. The names in it are the sender's.
 func (e *Engine) logChange(ctx context.Context, before, after gate.Record) {
 	for _, m := range added(before.Timeline, after.Timeline) {
-		e.Log.InfoContext(ctx, m.Text, "event", m.Event, "gateId", after.GateID, "executionId", after.ExecutionID,
-			"job", after.Gating.JobName, "region", after.Gating.Region, "phase", string(after.Phase))
+		e.Log.InfoContext(ctx, m.Text, "event", m.Event, "gateId", after.GateID, "executionId", gate.Neutralise(after.ExecutionID),
+			"job", gate.Neutralise(after.Gating.JobName), "region", gate.Neutralise(after.Gating.Region), "phase", string(after.Phase))
 	}
 }
 

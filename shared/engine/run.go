@@ -40,7 +40,7 @@ func (e *Engine) decide(ctx context.Context, key string, ev gate.Event) (gate.Re
 			return gate.Record{}, nil, err
 		}
 		if !known.found && !begins(ev) {
-			e.Log.WarnContext(ctx, "no record for this message", "key", key, "event", fmt.Sprintf("%T", ev))
+			e.Log.WarnContext(ctx, "no record for this message", "key", gate.Neutralise(key), "event", fmt.Sprintf("%T", ev))
 			return gate.Record{}, nil, nil
 		}
 		r, todo := e.Decide(known.record, ev, e.Clock())

@@ -1,16 +1,22 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"prowgate/gangway/prow"
+	"prowgate/shared/engine"
 	"prowgate/shared/gate"
 )
+
+var _ engine.Watch = (*watch)(nil)
 
 // watch notes what it is told.
 type watch struct{ told []string }
@@ -48,5 +54,24 @@ func TestWatchIsTold(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, w.told); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A marker in a name that the sender gave does not get into the log.
+func TestNoMarkerInTheLog(t *testing.T) {
+	var out bytes.Buffer
+	r := newRig()
+	r.Log = slog.New(slog.NewJSONHandler(&out, nil))
+	evil := strings.ToUpper(gate.Marker(gate.KnownIssueEligible))
+	g := gating(t, "")
+	g.JobName, g.Region, g.ExecutionID = "job "+evil, "region "+evil, "execution "+evil
+	must(t, r.Submit(t.Context(), g))
+	must(t, r.Reject(t.Context(), gate.Rejection{GateID: "g2", JobName: evil, Region: evil, Problems: []string{evil}}))
+	if gate.HasMarker(out.String()) || !strings.Contains(out.String(), `"gateId":"g2"`) {
+		t.Error(out.String())
+	}
+	e, _, err := r.store.Load(t.Context(), "gate:g2")
+	if err != nil || gate.HasMarker(string(e.Body)) {
+		t.Errorf("%s %v", e.Body, err)
 	}
 }

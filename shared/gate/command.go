@@ -68,6 +68,13 @@ type (
 		MessageID string
 		Notice    Notice
 	}
+	// Recall reads how long earlier runs of the job took: Recalled, or nothing.
+	Recall struct{ JobName string }
+	// Learn keeps how long a run of the job took, for later ones. Nothing depends on it.
+	Learn struct {
+		JobName string
+		Took    time.Duration
+	}
 	// Remove deletes the record.
 	Remove struct{}
 )
@@ -83,4 +90,6 @@ func (AbortJob) command()       {}
 func (SendTick) command()       {}
 func (SendProgress) command()   {}
 func (SendCompletion) command() {}
+func (Recall) command()         {}
+func (Learn) command()          {}
 func (Remove) command()         {}

@@ -48,6 +48,7 @@ func (d *decision) concludeAs(v Notice) {
 	r.Claim, r.Look = nil, nil
 	d.note("completion", "%s: %s", v.Outcome, clip(v.Error, 300))
 	d.sendVerdict()
+	d.learn(v.Outcome)
 }
 
 func withURL(url string) string {
@@ -72,6 +73,14 @@ func (d *decision) sendVerdict() {
 		return
 	}
 	d.do(SendCompletion{MessageID: d.r.ID() + ".completion", Notice: completion(*d.r.Verdict)})
+}
+
+// CompletionOf returns a gate's completion as it leaves; ok is false while there is no verdict.
+func CompletionOf(r Record) (n Notice, ok bool) {
+	if r.Verdict == nil {
+		return Notice{}, false
+	}
+	return completion(*r.Verdict), true
 }
 
 // completion returns a verdict as it leaves: with its marker when it is eligible. It is the only place

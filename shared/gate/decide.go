@@ -45,6 +45,8 @@ func (d *decision) on(ev Event) {
 		d.submitted(e)
 	case SubmitFailed:
 		d.submitFailed(e)
+	case Recalled:
+		d.recalled(e)
 	case CompletionSent:
 		d.r.Sent = d.r.Verdict != nil
 	case result:

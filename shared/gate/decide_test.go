@@ -23,6 +23,7 @@ func TestPassingGate(t *testing.T) {
 		0s Submitted -> running
 		  progress .progress.1: submitted as execution e1
 		  tick 2 at 15s
+		  Recall
 		15s Ticked -> running
 		  ReadStatus
 		15s StatusRead -> running
@@ -105,6 +106,7 @@ func TestAdoption(t *testing.T) {
 	s.tells(`
 		0s Accepted -> running
 		  progress .progress.1: monitoring execution e1
+		  Recall
 		  ReadStatus
 		0s StatusRead -> done
 		  completion: succeeded passed=true `)

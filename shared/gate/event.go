@@ -80,6 +80,8 @@ type (
 		Turn    int
 		Failure *Failure
 	}
+	// Recalled is the result of Recall.
+	Recalled struct{ Runs Runs }
 	// CompletionSent reports that the broker has the completion.
 	CompletionSent struct{}
 )
@@ -106,6 +108,7 @@ func (UploadedRead) event()   {}
 func (EvidenceRead) event()   {}
 func (Probed) event()         {}
 func (AbortAnswered) event()  {}
+func (Recalled) event()       {}
 func (CompletionSent) event() {}
 
 // result is an event that counts only in the turn in which its command was given.

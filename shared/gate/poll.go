@@ -22,7 +22,7 @@ const (
 // nextPoll returns when to look at a running job again: after the interval, but not after the
 // deadline, at which the last tick is.
 func (d *decision) nextPoll(most time.Duration) time.Time {
-	wait := max(min(time.Duration(d.r.Gating.PollInterval), most), pollLeast)
+	wait := max(min(d.interval(), most), pollLeast)
 	next, deadline := d.now.Add(wait), d.r.deadline()
 	if next.After(deadline) && deadline.After(d.now) {
 		return deadline
@@ -30,7 +30,10 @@ func (d *decision) nextPoll(most time.Duration) time.Time {
 	return next
 }
 
-func (d *decision) pollAgain() { d.endTurn(d.nextPoll(time.Duration(d.r.Gating.PollInterval))) }
+func (d *decision) pollAgain() {
+	d.r.Looks++
+	d.endTurn(d.nextPoll(time.Duration(d.r.Gating.PollInterval)))
+}
 
 func (d *decision) pastDeadline() bool { return !d.now.Before(d.r.deadline()) }
 

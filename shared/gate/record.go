@@ -38,6 +38,8 @@ type Record struct {
 	FailingSince time.Time `json:"failingSince,omitzero"`  // the first of them
 	MissingSince time.Time `json:"missingSince,omitzero"`  // the first 404 in a row
 	EndSeenAt    time.Time `json:"endSeenAt,omitzero"`     // when a terminal state was first seen
+	LikelyAfter  Duration  `json:"likelyAfter,omitzero"`   // how long after its start the job's end is likely; 0 when unknown
+	Looks        int       `json:"looks,omitempty"`        // how often the running job has been looked at
 	Trouble      string    `json:"trouble,omitempty"`      // the last thing that was reported as put off
 	Cancel       *Cancel   `json:"cancel,omitempty"`       // set once, never taken back
 	Abort        Abort     `json:"abort,omitzero"`         // of a cancelled gate's job

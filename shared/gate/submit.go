@@ -71,6 +71,7 @@ func (d *decision) adopt() {
 		d.cancelRunning()
 		return
 	}
+	d.do(Recall{JobName: r.Gating.JobName})
 	d.work()
 }
 
@@ -94,7 +95,7 @@ func (d *decision) rejected(rej Rejection) {
 		return
 	}
 	r.GateID, r.Phase = rej.GateID, PhaseAccepted
-	r.Gating = Gating{GateID: rej.GateID, JobName: rej.JobName, Region: rej.Region}
+	r.Gating = Gating{GateID: rej.GateID, JobName: Neutralise(rej.JobName), Region: Neutralise(rej.Region)}
 	d.conclude(Rejected, "the gating message was rejected: "+strings.Join(rej.Problems, "; "))
 }
 
@@ -162,6 +163,7 @@ func (d *decision) running(executionID string, submittedAt time.Time) {
 		return
 	}
 	d.endTurn(d.nextPoll(firstLook))
+	d.do(Recall{JobName: r.Gating.JobName})
 }
 
 // lateJob handles a job that was made although the gate had been closed without one: it belongs to

@@ -135,7 +135,8 @@ func TestLookFindsTheJob(t *testing.T) {
 		  FindJob
 		15s Looked -> running
 		  progress .progress.2: submitted as execution e1
-		  tick 4 at 30s`)
+		  tick 4 at 30s
+		  Recall`)
 }
 
 func TestLookIsNotFooledByOtherJobs(t *testing.T) {

@@ -68,6 +68,7 @@ func events(s *story) []gate.Event {
 		gate.Probed{Turn: turn, Target: s.job(prow.Pending)},
 		gate.AbortAnswered{Turn: turn},
 		gate.AbortAnswered{Turn: turn, Failure: f},
+		gate.Recalled{Runs: gate.Runs{gate.Duration(time.Hour), gate.Duration(time.Hour), gate.Duration(time.Hour)}},
 		gate.CompletionSent{},
 	}
 	for _, kind := range []fault.Kind{fault.MayHaveHappened, fault.NothingHappened, fault.Refused, fault.Conflict} {
@@ -124,7 +125,7 @@ func checkTransition(t *testing.T, before gate.Record, ev gate.Event, s *story) 
 func goesOn(commands []gate.Command) bool {
 	for _, c := range commands {
 		switch c.(type) {
-		case gate.SendProgress, gate.SendCompletion:
+		case gate.SendProgress, gate.SendCompletion, gate.Recall, gate.Learn:
 		default:
 			return true
 		}

@@ -209,7 +209,13 @@ func (w *world) judgeOutcome(g *plannedGate, c gate.Notice, mine []gangwaytest.J
 	if c.Outcome == gate.Failed && g.retry != gate.NotEligible && c.Retry == gate.NotEligible && w.rates.artifactsReadable() {
 		w.violate(5, "%s was not classified %s, though nothing went wrong: %s", g.id, g.retry, c.Error)
 	}
-	if passes := c.Outcome == gate.Succeeded || !g.message.GatePromotion &&
+	if g.rejected != (c.Outcome == gate.Rejected) || !g.rejected && g.message.DryRun && c.Outcome != gate.DryRun && c.Outcome != gate.Cancelled {
+		w.violate(2, "%s is %s; rejected=%t, dry run=%t", g.id, c.Outcome, g.rejected, g.message.DryRun)
+	}
+	if (g.rejected || g.message.DryRun) && slices.ContainsFunc(mine, func(j gangwaytest.Job) bool { return !j.Foreign }) {
+		w.violate(1, "%s is %s, and has a job", g.id, c.Outcome)
+	}
+	if passes := c.Outcome == gate.Succeeded || c.Outcome == gate.DryRun || !g.message.GatePromotion &&
 		(c.Outcome == gate.Failed || c.Outcome == gate.Errored || c.Outcome == gate.Aborted); c.Passed != passes {
 		w.violate(2, "%s is %s and passed=%t", g.id, c.Outcome, c.Passed)
 	}
@@ -228,7 +234,11 @@ func (w *world) judgeCancel(g *plannedGate, mine []gangwaytest.Job) {
 			w.violate(4, "%s was cancelled at %s, its job was made at %s", g.id, g.cancelTaken.Sub(epoch), j.CreatedAt.Sub(epoch))
 		}
 	}
-	if g.completion.Outcome != gate.Cancelled {
+	switch g.completion.Outcome {
+	case gate.Rejected, gate.DryRun: // nothing was to be cancelled
+		return
+	case gate.Cancelled:
+	default:
 		w.judgeUncancelled(g, mine)
 		return
 	}

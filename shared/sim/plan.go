@@ -9,14 +9,17 @@ import (
 
 	"prowgate/gangway/gangwaytest"
 	"prowgate/gangway/prow"
+	"prowgate/shared/engine"
 	"prowgate/shared/gate"
 	"prowgate/shared/queue"
+	"prowgate/shared/store"
 )
 
 // plannedGate is a gate as the pipeline knows it, and what is true of it.
 type plannedGate struct {
 	id          string
 	message     gate.Gating
+	rejected    bool       // its message breaks a rule
 	residual    bool       // a job of it came into being later than the look-again window covers
 	arrived     bool       // its gating message was sent
 	taken       bool       // its gating message was completed by a handler
@@ -99,11 +102,30 @@ func (w *world) planJob(i int) (string, gate.Retry) {
 		name = fmt.Sprintf("branch-ci-Azure-ARO-HCP-main-e2e-with-a-name-beyond-63-characters-%d", i)
 	}
 	script, truth := w.drawScript()
+	w.planHistory(name)
 	if w.rng.IntN(5) > 0 {
 		script.ExtraRefs = []prow.Refs{{Org: "Azure", Repo: "ARO-HCP", BaseRef: "main"}}
 	}
 	w.prow.SetScript(name, script)
 	return name, truth
+}
+
+// planHistory lets a job have been run before, so that its gates ask more often when they expect its end.
+func (w *world) planHistory(job string) {
+	if w.rng.IntN(2) == 0 || w.opts.Burst {
+		return
+	}
+	var runs gate.Runs
+	for range w.rng.IntN(12) {
+		runs = runs.With(time.Duration(w.rng.IntN(20*60)) * time.Second)
+	}
+	body, err := json.Marshal(runs)
+	if err == nil {
+		_, err = w.store.Save(context.Background(), store.Entry{Key: engine.RunsKey(job), Body: body})
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 func (w *world) drawMessage(id string) gate.Gating {
@@ -115,6 +137,7 @@ func (w *world) drawMessage(id string) gate.Gating {
 		MaxEV2AutoRetryFailures: 2, AbortOnCancel: w.rng.IntN(5) > 0,
 		GatePromotion: w.rng.IntN(3) > 0,
 	}
+	m.DryRun = !w.opts.Burst && w.rng.IntN(30) == 0
 	m.AllowEV2Retry = m.GatePromotion && w.rng.IntN(4) > 0
 	if w.rng.IntN(2) == 0 {
 		m.BaseSHA = "0123456789abcdef0123456789abcdef01234567"
@@ -139,7 +162,7 @@ func (w *world) drawScript() (gangwaytest.Script, gate.Retry) {
 	case 2:
 		s, retry = gangwaytest.Failing(d, []string{"a"}, []string{"a", "b"}), gate.KnownIssueEligible
 	case 3:
-		s = gangwaytest.Failing(d, []string{"a", "c"}, []string{"a", "b"})
+		s = gangwaytest.Failing(d, []string{"a", "c " + hostile()}, []string{"a", "b"})
 	case 4:
 		s, retry = gangwaytest.InfraFailing(d), gate.InfraPreconditionEligible
 	case 5:
@@ -189,6 +212,9 @@ func secondStep(at time.Duration) gangwaytest.Artifact {
 	}
 }
 
+// hostile is a text that wants to be taken for a marker.
+func hostile() string { return strings.ToUpper(gate.Marker(gate.KnownIssueEligible)) }
+
 // planMessages draws when the pipeline's messages come, and how often.
 func (w *world) planMessages(g *plannedGate) {
 	arrive := epoch
@@ -197,13 +223,17 @@ func (w *world) planMessages(g *plannedGate) {
 	}
 	g.arrive = arrive
 	w.at(arrive, func() { g.arrived = true })
-	w.post(arrive, submitQueue, g.id+".submit", g.message)
+	var body any = g.message
+	if g.rejected = !w.opts.Burst && w.rng.IntN(30) == 0; g.rejected {
+		body = map[string]any{"gateId": g.id, "jobName": hostile(), "region": strings.Repeat(hostile(), 100), "unknown": hostile()}
+	}
+	w.post(arrive, submitQueue, g.id+".submit", body)
 	if w.opts.Burst || w.opts.Calm {
 		return
 	}
 	if w.rng.Float64() < w.rates.duplicate {
 		w.count("fault: gating message repeated")
-		w.post(arrive.Add(time.Duration(w.rng.IntN(1200))*time.Second), submitQueue, g.id+".submit-again", g.message)
+		w.post(arrive.Add(time.Duration(w.rng.IntN(1200))*time.Second), submitQueue, g.id+".submit-again", body)
 	}
 	if w.rng.IntN(5) > 2 {
 		return
