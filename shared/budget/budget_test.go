@@ -130,6 +130,22 @@ func TestOneWhoNeverComesBackHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// Whoever asks before its time does not overtake one who has yet to be called.
+func TestNobodyOvertakes(t *testing.T) {
+	s := budget.State{}
+	for i := range 5 { // uses the burst up
+		s, _ = s.Take(openShift, fmt.Sprint("first", i), true, start)
+	}
+	told := map[string]time.Time{}
+	for _, name := range []string{"ghost", "second", "third"} {
+		s, told[name] = s.Take(openShift, name, false, start)
+	}
+	early := told["ghost"].Add(time.Second) // the ghost does not come, so that the limit would let somebody go
+	if _, at := s.Take(openShift, "third", false, early); !at.After(told["second"]) {
+		t.Errorf("the third is let go at %s, the second was told %s", at.Sub(start), told["second"].Sub(start))
+	}
+}
+
 func TestAskingAgainTakesNoSecondPlace(t *testing.T) {
 	s := budget.State{}
 	for i := range 5 {

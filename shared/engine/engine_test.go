@@ -49,6 +49,9 @@ func TestTickWithoutARecordIsDropped(t *testing.T) {
 	if len(r.sent) > 0 {
 		t.Errorf("sent %v", r.queues)
 	}
+	if _, ok, err := r.store.Load(t.Context(), "gate:g1"); ok || err != nil {
+		t.Errorf("a tick has made a record: %t %v", ok, err)
+	}
 }
 
 func TestConflictIsDecidedAgain(t *testing.T) {
@@ -175,6 +178,24 @@ func TestGuardedAbort(t *testing.T) {
 	want := []prow.Abort{{Current: prow.Pending, Type: prow.Periodic, Org: "Azure", Repo: "ARO-HCP", Start: start}}
 	if diff := cmp.Diff(want, r.aborted); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A list that shows the target itself with another start is told from one that does not show it.
+func TestTheGuardSeesItsTargetWhateverItsStart(t *testing.T) {
+	r := newRig()
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	r.job = prow.Job{
+		ID: "e1", Type: prow.Periodic, State: prow.Pending, StartTime: start,
+		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}},
+	}
+	listed := r.job
+	listed.StartTime = start.Add(time.Second)
+	r.now = start.Add(time.Minute)
+	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{listed}}
+	must(t, r.Cancel(t.Context(), gate.CancelRequest{GateID: "g1"}))
+	if why := r.record(t).Abort.Reason; !strings.Contains(why, "otherwise than it is") || len(r.aborted) > 0 {
+		t.Errorf("%q, %d aborts", why, len(r.aborted))
 	}
 }
 

@@ -77,6 +77,16 @@ func TestAsksAtItsOwnIntervalWhenTooLittleIsKnown(t *testing.T) {
 	}
 }
 
+// A job whose start is not known yet has no likely end.
+func TestAsksAtItsOwnIntervalWhileTheStartIsUnknown(t *testing.T) {
+	s := newStory(t).running(`"pollInterval":"60s"`)
+	s.give(gate.Recalled{Runs: minutes(1, 1, 1)})
+	s.after(time.Hour).tick().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: prow.Job{State: prow.Scheduling}})
+	if wait := s.r.Turn.At.Sub(s.now); wait != time.Minute {
+		t.Errorf("waits %s", wait)
+	}
+}
+
 // One run in ten that failed early does not make the gate ask for every later one too soon.
 func TestEarlyFailuresAreNotTheRule(t *testing.T) {
 	known := minutes(60, 60, 60, 2, 60, 60, 60, 60, 60, 60)
