@@ -1,6 +1,8 @@
 package gate_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,5 +193,24 @@ func TestTextsOfMessagesAreBounded(t *testing.T) {
 		if len(m.Text) > 510 {
 			t.Errorf("a moment of the timeline has %d bytes", len(m.Text))
 		}
+	}
+}
+
+func TestARejectionSaysHowManyProblemsItLeavesOut(t *testing.T) {
+	reject := func(n int, problem string) string {
+		s := newStory(t)
+		s.give(gate.Refused{Rejection: gate.Rejection{GateID: "g1", Problems: slices.Repeat([]string{problem}, n)}})
+		return s.r.Verdict.Error
+	}
+	if text := reject(3, "f: rule"); text != "the gating message was rejected: f: rule; f: rule; f: rule" {
+		t.Error(text)
+	}
+	text := reject(1000, "field: rule")
+	listed := strings.Count(text, "field: rule")
+	if want := fmt.Sprintf("; and %d more problems", 1000-listed); !strings.HasSuffix(text, want) || listed < 500 {
+		t.Errorf("%d listed: ...%s", listed, text[len(text)-40:])
+	}
+	if text := reject(100, strings.Repeat("x", 5000)); !strings.HasSuffix(text, " more problems") {
+		t.Errorf("...%s", text[len(text)-40:])
 	}
 }

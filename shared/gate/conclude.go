@@ -2,12 +2,14 @@ package gate
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Bounds of what a completion carries, so that it stays far below the queue's 256 KB.
 const (
 	maxText        = 8 << 10
+	maxProblem     = 500
 	maxReason      = 1 << 10
 	maxFailedTests = 200
 	maxTestName    = 300
@@ -123,6 +125,23 @@ func (n *Notice) neutralise() {
 	for i := range n.FailedTests {
 		n.FailedTests[i] = Neutralise(n.FailedTests[i])
 	}
+}
+
+// listed joins problems; what would not fit into a message is counted.
+func listed(problems []string) string {
+	var b strings.Builder
+	for i, p := range problems {
+		p = clip(p, maxProblem)
+		if b.Len()+len(p) > maxText-maxProblem {
+			fmt.Fprintf(&b, "; and %d more problems", len(problems)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(p)
+	}
+	return b.String()
 }
 
 func bounded(names []string) []string {

@@ -96,7 +96,7 @@ func (d *decision) rejected(rej Rejection) {
 	}
 	r.GateID, r.Phase = rej.GateID, PhaseAccepted
 	r.Gating = Gating{GateID: rej.GateID, JobName: Neutralise(rej.JobName), Region: Neutralise(rej.Region)}
-	d.conclude(Rejected, "the gating message was rejected: "+strings.Join(rej.Problems, "; "))
+	d.conclude(Rejected, "the gating message was rejected: "+listed(rej.Problems))
 }
 
 // turnTaken claims the POST when its turn has come.
