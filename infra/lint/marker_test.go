@@ -53,6 +53,7 @@ func markerCallers() map[string]string {
 	return map[string]string{
 		"infra/ev2/gate/console/verdict.go": "prints it, and takes out whatever else looks like one",
 		"shared/sim/judge.go":               "the invariant that a marker goes with an eligible completion only",
+		"shared/sim/plan.go":                "puts it into texts that must not get out as they are",
 		"local/demo/check.go":               "compares it with what the gates have printed",
 	}
 }

@@ -54,7 +54,8 @@ type Watch interface {
 	// Turn reports an answer of the shared budget: how long the request has to wait (0 when it may go
 	// now), how many wait in line, and how many requests could be sent now without a wait.
 	Turn(ctx context.Context, wait time.Duration, waiting, left int)
-	// Swept reports how many overdue records a sweep has found, sweepMost at most.
+	// Swept reports how many overdue gates a sweep has found, sweepMost at most; records that are only
+	// to be removed do not count.
 	Swept(ctx context.Context, overdue int)
 }
 
@@ -144,6 +145,16 @@ func (e *Engine) abort(ctx context.Context, c gate.CancelRequest) error {
 	return e.run(ctx, gate.AbortKeyPrefix+c.ExecutionID, gate.AbortAsked{ExecutionID: c.ExecutionID, Reason: c.Reason})
 }
 
+// overdue counts the records for which something is left to happen, and those that cannot be read.
+func overdue(entries []store.Entry) (n int) {
+	for _, entry := range entries {
+		if r, err := gate.DecodeRecord(entry.Body); err != nil || !r.Closed() {
+			n++
+		}
+	}
+	return n
+}
+
 // sweepMost is how many overdue records one sweep looks at; the next one takes the rest.
 const sweepMost = 200
 
@@ -154,7 +165,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Watch.Swept(ctx, len(entries))
+	e.Watch.Swept(ctx, overdue(entries))
 	var failed error
 	for _, entry := range entries {
 		if err := e.run(ctx, entry.Key, gate.Overdue{}); err != nil {

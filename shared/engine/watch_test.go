@@ -46,11 +46,14 @@ func TestWatchIsTold(t *testing.T) {
 	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 2}))
 	r.now = r.now.Add(time.Hour)
 	must(t, r.Sweep(t.Context()))
+	r.now = r.now.Add(gate.Retention)
+	must(t, r.Sweep(t.Context())) // one is overdue, the other only to be removed
 	want := []string{
 		"saved >accepted", "turn wait=0s waiting=0 left=4", "saved accepted>submitting", "saved submitting>running",
 		"saved >accepted", "turn wait=2s waiting=1 left=4", "saved accepted>accepted",
 		"saved running>done", "saved done>done",
 		"swept 1", "saved accepted>accepted",
+		"swept 1", "saved accepted>accepted", "saved done>done",
 	}
 	if diff := cmp.Diff(want, w.told); diff != "" {
 		t.Error(diff)

@@ -123,6 +123,9 @@ func (r *Record) Key() string {
 	return AbortKeyPrefix + r.ExecutionID
 }
 
+// Closed reports whether nothing but its removal is left to happen to the record.
+func (r *Record) Closed() bool { return !r.live() && (r.Verdict == nil || r.Sent) }
+
 // live reports whether a tick is waited for.
 func (r *Record) live() bool {
 	switch r.Phase {
