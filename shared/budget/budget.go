@@ -19,7 +19,7 @@ const (
 	spacing = 2 * time.Second
 
 	// slack is kept free of the burst, for requests that arrive closer together than they were sent.
-	slack = time.Second
+	slack = 2 * time.Second
 
 	// patience is how long a place in line is held for someone who does not come back in time.
 	patience = 30 * time.Second

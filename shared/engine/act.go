@@ -122,7 +122,7 @@ func (e *Engine) cancelOwner(ctx context.Context, r gate.Record, j prow.Job) (st
 	if id == "" {
 		return "", nil
 	}
-	_, owner, err := e.load(ctx, gate.KeyPrefix+id)
+	owner, err := e.load(ctx, gate.KeyPrefix+id)
 	if err != nil || owner.record.ExecutionID != j.ID {
 		return "", err
 	}

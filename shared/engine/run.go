@@ -17,42 +17,48 @@ const mostConflicts = 20
 // run carries one message through: decide on it, carry out the commands in order, and decide on each
 // result as it comes, until nothing is left to do.
 func (e *Engine) run(ctx context.Context, key string, first gate.Event) error {
-	r, todo, err := e.decide(ctx, key, first)
+	at, todo, err := e.decide(ctx, key, stored{}, first)
 	for err == nil && len(todo) > 0 {
 		var result gate.Event
-		result, err = e.carryOut(ctx, r, todo[0])
+		result, err = e.carryOut(ctx, at.record, todo[0])
 		todo = todo[1:]
 		if err == nil && result != nil {
 			var more []gate.Command
-			r, more, err = e.decide(ctx, key, result)
+			at, more, err = e.decide(ctx, key, at, result)
 			todo = append(todo, more...)
 		}
 	}
 	return err
 }
 
-// decide loads the record, decides and saves. Whoever loses the race for the record decides again on
-// the newer one: the event is as true as before.
-func (e *Engine) decide(ctx context.Context, key string, ev gate.Event) (gate.Record, []gate.Command, error) {
+// decide decides and saves: on the record as this message saved it last, when that still is the stored one, so that
+// it need not be read again, otherwise on a newly loaded one. Whoever loses the race for the record decides again
+// on the newer one: the event is as true as before. A decision that changes nothing is not saved, and so would not
+// notice a newer record; it counts only on one that was just loaded.
+func (e *Engine) decide(ctx context.Context, key string, at stored, ev gate.Event) (stored, []gate.Command, error) {
 	for range mostConflicts {
-		entry, known, err := e.load(ctx, key)
-		if err != nil {
-			return gate.Record{}, nil, err
+		held := at.entry.Version != ""
+		if !held {
+			var err error
+			if at, err = e.load(ctx, key); err != nil {
+				return stored{}, nil, err
+			}
 		}
-		if !known.found && !begins(ev) {
+		if !at.found && !begins(ev) {
 			e.Log.WarnContext(ctx, "no record for this message", "key", gate.Neutralise(key), "event", fmt.Sprintf("%T", ev))
-			return gate.Record{}, nil, nil
+			return stored{}, nil, nil
 		}
-		r, todo := e.Decide(known.record, ev, e.Clock())
-		err = e.save(ctx, entry, known.record, r)
-		if err == nil {
-			return r, todo, nil
+		r, todo := e.Decide(at.record, ev, e.Clock())
+		next, changed, err := e.save(ctx, at, r)
+		switch {
+		case err == nil && (changed || !held):
+			return next, todo, nil
+		case err != nil && !fault.Is(err, fault.Conflict):
+			return stored{}, nil, err
 		}
-		if !fault.Is(err, fault.Conflict) {
-			return gate.Record{}, nil, err
-		}
+		at = stored{}
 	}
-	return gate.Record{}, nil, &fault.Error{
+	return stored{}, nil, &fault.Error{
 		Kind: fault.Conflict, Op: "save " + key,
 		Text: fmt.Sprintf("lost against others %d times", mostConflicts),
 	}
@@ -67,35 +73,37 @@ func begins(ev gate.Event) bool {
 	return false
 }
 
-// stored is a record as it was loaded.
+// stored is a record as it was loaded or saved last.
 type stored struct {
+	entry  store.Entry
 	record gate.Record
 	found  bool
 }
 
-func (e *Engine) load(ctx context.Context, key string) (store.Entry, stored, error) {
+func (e *Engine) load(ctx context.Context, key string) (stored, error) {
 	entry, found, err := e.Store.Load(ctx, key)
 	if err != nil || !found {
-		return store.Entry{Key: key}, stored{}, err
+		return stored{entry: store.Entry{Key: key}}, err
 	}
 	r, err := gate.DecodeRecord(entry.Body)
-	return entry, stored{record: r, found: true}, err
+	return stored{entry: entry, record: r, found: true}, err
 }
 
-// save writes the record if the decision changed it.
-func (e *Engine) save(ctx context.Context, entry store.Entry, before, after gate.Record) error {
+// save writes the record if the decision changed it, and returns it as it is stored now.
+func (e *Engine) save(ctx context.Context, before stored, after gate.Record) (now stored, changed bool, err error) {
+	now = stored{entry: before.entry, record: after, found: true}
+	if before.found && after.Equal(before.record) {
+		return now, false, nil
+	}
 	body, err := after.Encode()
 	if err != nil {
-		return fmt.Errorf("encode record: %w", err)
+		return stored{}, false, fmt.Errorf("encode record: %w", err)
 	}
-	if string(body) == string(entry.Body) {
-		return nil
+	now.entry.Body, now.entry.Due = body, after.Due()
+	if now.entry.Version, err = e.Store.Save(ctx, now.entry); err != nil {
+		return stored{}, false, err
 	}
-	entry.Body, entry.Due = body, after.Due()
-	if _, err := e.Store.Save(ctx, entry); err != nil {
-		return err
-	}
-	e.logChange(ctx, before, after)
-	e.Watch.Saved(ctx, before, after)
-	return nil
+	e.logChange(ctx, before.record, after)
+	e.Watch.Saved(ctx, before.record, after)
+	return now, true, nil
 }

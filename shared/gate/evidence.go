@@ -60,23 +60,42 @@ const (
 
 // finished is a finished.json.
 type finished struct {
-	Passed   *bool                      `json:"passed"`
-	Result   string                     `json:"result"`
-	Metadata map[string]json.RawMessage `json:"metadata"`
+	Passed   *bool
+	Result   string
+	Metadata map[string]json.RawMessage
 }
 
-func parseFinished(body []byte) (finished, error) {
-	var f finished
-	if err := json.Unmarshal(body, &f); err != nil {
-		return f, fmt.Errorf("not a finished.json: %w", err)
+// parseFinished reads a finished.json by the exact names of its keys: one that is given twice, or in other
+// letters, could be read otherwise by others.
+func parseFinished(body []byte) (f finished, err error) {
+	values, repeated, ok := members(body)
+	if !ok {
+		return f, errors.New("not a finished.json: it is not a JSON object")
 	}
-	var whole struct {
-		Metadata json.RawMessage `json:"metadata"`
+	if raw := values["metadata"]; len(raw) > 0 && string(raw) != "null" {
+		var again []string
+		if f.Metadata, again, ok = members(raw); !ok {
+			return f, errors.New("not a finished.json: its metadata is not an object")
+		}
+		repeated = append(repeated, again...)
 	}
-	if json.Unmarshal(body, &whole) != nil || len(repeated(body)) > 0 || f.Metadata != nil && len(repeated(whole.Metadata)) > 0 {
+	if len(repeated) > 0 {
 		return f, errors.New("not a finished.json: it holds a key twice")
 	}
-	if f.Result == "" && f.Passed == nil {
+	for name, raw := range values {
+		switch exact := strings.ToLower(name); {
+		case exact != name && (exact == "passed" || exact == "result" || exact == "metadata"):
+			err = errors.Join(err, fmt.Errorf("it spells %q as %q", exact, name))
+		case name == "passed":
+			err = errors.Join(err, json.Unmarshal(raw, &f.Passed))
+		case name == "result":
+			err = errors.Join(err, json.Unmarshal(raw, &f.Result))
+		}
+	}
+	switch {
+	case err != nil:
+		return f, fmt.Errorf("not a finished.json: %w", err)
+	case f.Result == "" && f.Passed == nil:
 		return f, errors.New("not a finished.json: it has neither passed nor result")
 	}
 	return f, nil

@@ -164,33 +164,38 @@ type fields struct {
 // readObject reads body as exactly one JSON object; a field that is given twice is a problem, for the
 // sender's and our reading of it could differ.
 func readObject(body []byte) (*fields, error) {
-	f := &fields{values: map[string]json.RawMessage{}, bad: map[string]bool{}, known: map[string]bool{}}
-	if err := json.Unmarshal(body, &f.values); err != nil || f.values == nil {
+	values, repeated, ok := members(body)
+	if !ok {
 		return nil, errors.New("the body is not a JSON object")
 	}
-	f.problems = append(f.problems, repeated(body)...)
-	return f, nil
+	return &fields{values: values, bad: map[string]bool{}, known: map[string]bool{}, problems: repeated}, nil
 }
 
-// repeated lists the top-level names that a valid JSON object holds more than once.
-func repeated(object []byte) []string {
-	var problems []string
-	seen := map[string]bool{}
+// members returns what one JSON object holds, by name, and a problem for each name that comes again. ok is
+// false when the text is anything else.
+func members(object []byte) (values map[string]json.RawMessage, repeated []string, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(object))
-	_, _ = d.Token() // the opening brace; the object is known to be valid
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, nil, false
+	}
+	values = map[string]json.RawMessage{}
 	for d.More() {
 		t, err := d.Token()
-		name, _ := t.(string)
-		var skip json.RawMessage
-		if err != nil || d.Decode(&skip) != nil {
-			return problems
+		name, isName := t.(string)
+		var value json.RawMessage
+		if err != nil || !isName || d.Decode(&value) != nil {
+			return nil, nil, false
 		}
-		if seen[name] {
-			problems = append(problems, name+": given more than once")
+		if _, again := values[name]; again {
+			repeated = append(repeated, name+": given more than once")
 		}
-		seen[name] = true
+		values[name] = value
 	}
-	return problems
+	if _, err := d.Token(); err != nil { // the closing brace
+		return nil, nil, false
+	}
+	rest := bytes.Trim(object[d.InputOffset():], " \t\r\n")
+	return values, repeated, len(rest) == 0
 }
 
 func (f *fields) read(name, rule string, into any) {
@@ -230,7 +235,8 @@ func (f *fields) readTexts(name string, into *map[string]string) {
 		m[k] = *v
 	}
 	*into = m
-	f.problems = append(f.problems, prefixed(name+": ", repeated(f.values[name]))...)
+	_, repeated, _ := members(f.values[name])
+	f.problems = append(f.problems, prefixed(name+": ", repeated)...)
 }
 
 func prefixed(prefix string, lines []string) []string {

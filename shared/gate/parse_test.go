@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -237,4 +238,23 @@ func parse(t *testing.T, body string) gate.Gating {
 		t.Fatalf("ParseGating: %v, %v", rejection, err)
 	}
 	return g
+}
+
+// What counts as an object is what encoding/json takes for one, to the last character.
+func FuzzObject(f *testing.F) {
+	for _, text := range []string{
+		`{}`, ` {"a":1} `, `{"a":1,"a":2}`, `{"a":{"b":[1,{"c":null}]}}`, `{"a":1}x`, `{"a":1}{}`, `{"a":1,}`, `{,}`, `{"a" 1}`, `{"a":}`, `{a:1}`,
+		`{1:2}`, `[{}]`, `null`, `"x"`, ``, `{`, `{"a":1`, `{"a":1]`, `{"\ud800":1}`, "{\"a\xff\":1}", `{"a":01}`, `{"a":tru}`, `{"a":"` + "\n" + `"}`, `{"a":1}}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want map[string]json.RawMessage
+		isObject := json.Unmarshal([]byte(text), &want) == nil && want != nil
+		_, err := gate.ParseTick([]byte(text))
+		notObject := err != nil && strings.Contains(err.Error(), "not a JSON object")
+		if isObject == notObject {
+			t.Errorf("%q: encoding/json takes it for an object: %t, we: %t", text, isObject, !notObject)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -176,6 +177,9 @@ func (r *Record) note(at time.Time, event, format string, args ...any) {
 		r.Timeline = slices.Delete(r.Timeline, keepTimeline, keepTimeline+1)
 	}
 }
+
+// Equal reports whether two records say the same.
+func (r Record) Equal(other Record) bool { return reflect.DeepEqual(r, other) }
 
 // Encode returns the record as the store keeps it.
 func (r *Record) Encode() ([]byte, error) { return json.Marshal(r) }

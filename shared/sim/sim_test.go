@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,17 +59,22 @@ func TestMistakes(t *testing.T) {
 }
 
 // TestTwentyRegionsAtOnce measures how long 20 gates that come at once take until all are running, under
-// the real rate limit.
+// the real rate limit, and holds that none of their requests comes too fast for it.
 func TestTwentyRegionsAtOnce(t *testing.T) {
-	r := sim.Run(sim.Options{Seed: 1, Calm: true, Burst: true, Gates: 20})
-	if r.Failed() {
-		t.Fatal(r)
+	const least = 14 * 60.0 / 9
+	var all []float64
+	for seed := range uint64(50) {
+		r := sim.Run(sim.Options{Seed: seed + 1, Calm: true, Burst: true, Gates: 20})
+		if r.Failed() {
+			t.Fatal(r)
+		}
+		all = append(all, r.AllRunning.Seconds())
+		if n := r.Counts["requests: Gangway"]; r.AllRunning.Seconds() > 1.1*least || n != 20 {
+			t.Errorf("seed %d: all running after %s with %d requests", seed+1, r.AllRunning, n)
+		}
 	}
-	least := 14 * 60.0 / 9
-	t.Logf("all running after %s; the limit allows %.1f s", r.AllRunning, least)
-	if r.AllRunning.Seconds() > 1.1*least || r.Counts["requests: Gangway"] != 20 {
-		t.Errorf("all running after %s with %d requests", r.AllRunning, r.Counts["requests: Gangway"])
-	}
+	slices.Sort(all)
+	t.Logf("all running after %.1f to %.1f s; the limit allows %.1f s", all[0], all[len(all)-1], least)
 }
 
 // TestSeedsThatFailed repeats every seed that ever failed, as long as it means the same run.
