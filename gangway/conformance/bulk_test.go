@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"prowgate/gangway/conformance/upstream"
 	"prowgate/gangway/prow"
 )
 
@@ -19,6 +18,8 @@ func bulkChecks() []check {
 		{"bulk change selects by labels", bulkSelectsByLabels},
 		{"bulk change hits one job by the caller's label", bulkOverridden},
 		{"bulk change answers before it works", bulkAnswersFirst},
+		{"bulk change looks at the jobs when it works", bulkLooksLater},
+		{"bulk change takes any two states", bulkStates},
 		{"bulk change goes wrong without a word", bulkSilent},
 	}
 }
@@ -131,7 +132,6 @@ func bulkSelects(s *server) {
 }
 
 func bulkSelectsByLabels(s *server) {
-	s.needs(upstream.ChangesLater)
 	s.hit([]selection{
 		{"type", `,"job_type":"POSTSUBMIT"`, []string{elsewhere, pinned, pinnedToo}},
 		{"type by number", `,"jobType":1`, []string{nightly, withExtra}},
@@ -147,7 +147,6 @@ func bulkSelectsByLabels(s *server) {
 }
 
 func bulkOverridden(s *server) {
-	s.needs(upstream.ChangesLater)
 	s.postsubmit(pinned, "ARO-HCP")
 	mine := s.create(`{"job_name":"pinned","job_execution_type":2,` + refs("Azure", "ARO-HCP") +
 		`,"pod_spec_options":{"labels":{"prow.k8s.io/refs.repo":"gate-1"}}}`)
@@ -158,11 +157,11 @@ func bulkOverridden(s *server) {
 }
 
 func bulkAnswersFirst(s *server) {
-	s.needs(upstream.ChangesLater)
 	id := s.periodic(nightly)
+	s.hold()
 	code, answer := s.do(http.MethodPost, "/v1/bulk-job-status-update", change("TRIGGERED", "ABORTED", ""))
-	if code != http.StatusOK || len(answer) > 0 {
-		s.t.Errorf("%d %v", code, answer)
+	if state := s.job(id).State; code != http.StatusOK || len(answer) > 0 || state != prow.Triggered {
+		s.t.Errorf("%d %v, and the job is %s", code, answer, state)
 	}
 	s.settle()
 	if state := s.job(id).State; state != prow.Aborted {
@@ -170,8 +169,52 @@ func bulkAnswersFirst(s *server) {
 	}
 }
 
+// What a caller saw before its request says nothing: a job that has left the state by the time of the work
+// is spared, one that has come into it is hit, and so is one that was not there yet.
+func bulkLooksLater(s *server) {
+	went, came := s.postsubmit(pinned, "ARO-HCP"), s.postsubmit(pinned, "ARO-HCP")
+	start := s.job(went).Start
+	s.move(came, prow.Pending)
+	s.hold()
+	window := `,"started_after":` + stamp(start) + `,"started_before":` + stamp(start)
+	body := change("TRIGGERED", "ABORTED", `,"job_type":"POSTSUBMIT","refs":{"org":"Azure","repo":"ARO-HCP"}`+window)
+	if code, answer := s.do(http.MethodPost, "/v1/bulk-job-status-update", body); code != http.StatusOK {
+		s.t.Fatalf("%d %v", code, answer)
+	}
+	s.move(went, prow.Pending)
+	s.move(came, prow.Triggered)
+	late := s.postsubmit(pinnedToo, "ARO-HCP")
+	s.restart(came, start)
+	s.restart(late, start)
+	s.settle()
+	for id, want := range map[string]prow.State{went: prow.Pending, came: prow.Aborted, late: prow.Aborted} {
+		if j := s.job(id); j.State != want {
+			s.t.Errorf("%s is %s, want %s", j.Name, j.State, want)
+		}
+	}
+}
+
+// Neither has to make sense: a finished job can be changed, and changed back.
+func bulkStates(s *server) {
+	id := s.periodic(nightly)
+	for _, c := range []struct{ from, to prow.State }{
+		{prow.Triggered, prow.Pending},
+		{prow.Pending, prow.Failure},
+		{prow.Failure, prow.Success},
+		{prow.Success, prow.Aborted},
+		{prow.Aborted, prow.Errored},
+		{prow.Errored, prow.Triggered},
+	} {
+		_, _ = s.do(http.MethodPost, "/v1/bulk-job-status-update",
+			change(strings.ToUpper(string(c.from)), strings.ToUpper(string(c.to)), ""))
+		s.settle()
+		if state := s.job(id).State; state != c.to {
+			s.t.Errorf("%s to %s: the job is %s", c.from, c.to, state)
+		}
+	}
+}
+
 func bulkSilent(s *server) {
-	s.needs(upstream.ChangesLater)
 	s.conflictNext()
 	id := s.periodic(nightly)
 	s.failNextWork()

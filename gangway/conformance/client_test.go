@@ -140,7 +140,6 @@ func clientDetails(s *server) {
 }
 
 func clientLists(s *server) {
-	s.needs(upstream.Lists)
 	id := s.call("create", prow.Submission{JobName: longName(), Type: prow.Periodic}).ID
 	s.periodic(longNameToo())
 	want := []prow.Job{{ID: id, Name: longName(), Type: prow.Periodic, State: prow.Triggered}}
@@ -150,7 +149,6 @@ func clientLists(s *server) {
 }
 
 func clientAborts(s *server) {
-	s.needs(upstream.ChangesLater)
 	id := s.call("create", submission(pinned)).ID
 	other := s.postsubmit(elsewhere, "other")
 	j := s.job(id)

@@ -16,6 +16,7 @@ func readChecks() []check {
 	return []check{
 		{"get of an unknown id", getUnknown},
 		{"get tells the state", getState},
+		{"get and list have no word for some states", unnamedStates},
 		{"get tells name, type and time", getDetails},
 		{"list refuses an unknown status", listRefuses},
 		{"list by label", listByLabel},
@@ -46,6 +47,22 @@ func getState(s *server) {
 		for _, field := range []string{"refs", "podSpecOptions", "gcsPath"} {
 			if _, ok := answer[field]; ok {
 				s.t.Errorf("the answer holds %s", field)
+			}
+		}
+	}
+}
+
+func unnamedStates(s *server) {
+	id := s.periodic(nightly)
+	for _, state := range []prow.State{"", "paused"} {
+		s.move(id, state)
+		for _, path := range []string{"/v1/executions/" + id, "/v1/executions?job_name=nightly"} {
+			code, answer := s.get(path)
+			if entries, ok := answer["jobExecution"].([]any); ok {
+				answer = entries[0].(map[string]any)
+			}
+			if _, ok := answer["jobStatus"]; code != http.StatusOK || answer["id"] != id || ok {
+				s.t.Errorf("%q, %s: %d %v", state, path, code, answer)
 			}
 		}
 	}
@@ -91,7 +108,6 @@ func (s *server) listed(query string) []string {
 }
 
 func listByLabel(s *server) {
-	s.needs(upstream.Lists)
 	a, b := s.periodic(nightly), s.periodic(nightly)
 	long, longToo := s.periodic(longName()), s.periodic(longNameToo())
 	post := s.postsubmit(pinned, "ARO-HCP")
@@ -104,7 +120,9 @@ func listByLabel(s *server) {
 		{"jobName=nightly&status=TRIGGERED", []string{a}},
 		{"job_name=nightly&status=2", []string{b}},
 		{"job_name=nightly&status=SUCCESS", nil},
+		{"job_name=nightly&status=JOB_EXECUTION_STATUS_UNSPECIFIED", []string{a, b}},
 		{"job_name=night", nil},
+		{"job_name=no+label", nil},
 		{"job_name=" + url.QueryEscape(longName()), nil},
 		{"job_name=" + cutName(), []string{long, longToo}},
 		{"job_name=pinned", []string{post}},
@@ -118,7 +136,6 @@ func listByLabel(s *server) {
 	}
 }
 
-// The query is read before the method is called, so that a server without it refuses too.
 func listRefuses(s *server) {
 	code, answer := s.get("/v1/executions?status=DONE")
 	if code != http.StatusBadRequest || answer["code"] != 3.0 {
@@ -127,7 +144,6 @@ func listRefuses(s *server) {
 }
 
 func listFails(s *server) {
-	s.needs(upstream.Lists)
 	id := s.periodic(nightly)
 	s.failNextList()
 	if ids := s.listed("job_name=nightly"); len(ids) > 0 {
@@ -139,7 +155,6 @@ func listFails(s *server) {
 }
 
 func listOverridden(s *server) {
-	s.needs(upstream.Lists)
 	s.periodic(nightly)
 	mine := s.create(`{"job_name":"nightlytoo","job_execution_type":1,"pod_spec_options":{"labels":{"prow.k8s.io/job":"gate-1"}}}`)
 	if d := cmp.Diff([]string{mine}, s.listed("job_name=gate-1")); d != "" {
@@ -166,13 +181,24 @@ func schedulingChecks() []check {
 			}
 		}},
 		{"list of triggered jobs misses it", func(s *server) {
-			s.needs(upstream.Lists, upstream.NamesScheduling)
-			id := s.periodic(nightly)
+			s.periodic(nightly)
 			if ids := s.listed("job_name=nightly&status=TRIGGERED"); len(ids) > 0 {
 				s.t.Errorf("triggered: %v", ids)
 			}
+		}},
+		{"list of scheduling jobs shows it", func(s *server) {
+			s.needs(upstream.NamesScheduling)
+			id := s.periodic(nightly)
 			if d := cmp.Diff([]string{id}, s.listed("job_name=nightly&status=SCHEDULING")); d != "" {
 				s.t.Errorf("scheduling (-want +got):\n%s", d)
+			}
+		}},
+		{"bulk change of scheduling jobs hits it", func(s *server) {
+			s.needs(upstream.NamesScheduling)
+			id := s.periodic(nightly)
+			s.abort("SCHEDULING", "")
+			if state := s.job(id).State; state != prow.Aborted {
+				s.t.Errorf("the job is %s", state)
 			}
 		}},
 		{"bulk change of triggered jobs misses it", func(s *server) {

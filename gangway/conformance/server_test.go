@@ -28,6 +28,7 @@ type server struct {
 	truth        func() []job   // ordered by id
 	move         func(id string, state prow.State)
 	restart      func(id string, start time.Time) // gives the job another start second
+	hold         func()                           // keeps bulk changes that were answered from their work, until settle
 	settle       func()                           // until the oldest bulk change has done its work
 	failNextList func()                           // of those that clients ask for
 	failNextWork func()                           // of the lists that bulk changes begin with
@@ -80,12 +81,13 @@ func catalog() upstream.Catalog {
 // startUpstream starts Prow's own server.
 func startUpstream(t *testing.T, c upstream.Catalog) *server {
 	t.Helper()
-	up, err := upstream.New(t.Context(), c)
+	up, err := upstream.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &server{
 		t: t, lacks: up.Lacks, failNextList: up.FailNextList, failNextWork: up.FailNextList, conflictNext: up.ConflictNextUpdate,
+		hold:  up.HoldWork,
 		again: func() *server { return startUpstream(t, c) },
 		restart: func(id string, start time.Time) {
 			if err := up.Edit(id, func(pj *prowcrd.ProwJob) { pj.Status.StartTime = metav1.NewTime(start) }); err != nil {
@@ -149,6 +151,7 @@ func startStandIn(t *testing.T, c upstream.Catalog) *server {
 			}
 		},
 		restart: func(string, time.Time) {}, // its clock stands still while jobs are made
+		hold:    func() {},                  // nor does any work begin before it moves
 		settle:  func() { now = now.Add(5 * time.Second) },
 		move: func(id string, state prow.State) {
 			if err := w.Move(id, state, ""); err != nil {

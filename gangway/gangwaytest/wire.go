@@ -197,21 +197,19 @@ func (e enum) name(names []string) (string, error) {
 }
 
 // statusName is TranslateProwJobStatus of pkg/gangway/gangway.go.
-func statusName(s prow.State) string {
-	names := statusNames()
-	if name := strings.ToUpper(string(s)); slices.Contains(names[1:], name) {
-		return name
-	}
-	return names[0]
-}
+func statusName(s prow.State) string { return known(statusNames(), string(s)) }
 
 // typeName is TranslateProwJobType of pkg/gangway/gangway.go.
-func typeName(t prow.JobType) string {
-	names := typeNames()
-	if name := strings.ToUpper(string(t)); slices.Contains(names[1:], name) {
-		return name
+func typeName(t prow.JobType) string { return known(typeNames(), string(t)) }
+
+// known returns the name among names of a state or type. One that has none is translated to the enum's zero,
+// which proto JSON leaves out of an answer: "".
+func known(names []string, value string) string {
+	name := strings.ToUpper(value)
+	if !slices.Contains(names[1:], name) {
+		return ""
 	}
-	return names[0]
+	return name
 }
 
 // kubeTime formats a time as Kubernetes does, in whole seconds; a zero one is "".

@@ -3,19 +3,16 @@
 // proxy. What is Prow's and what is a replacement decides what a test over it can prove: the server is, the
 // store follows Kubernetes' own validation, the front follows the server's HTTP annotations.
 //
-// Nothing here names a version of Prow. What the one in go.mod lacks is read from its descriptor and from its
-// answers; see Server.Lacks.
+// Nothing here names a version of Prow. What the one in go.mod lacks is read from its descriptor; see
+// Server.Lacks.
 //
 // Entry point: New.
 package upstream
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	prowcrd "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
 	"sigs.k8s.io/prow/pkg/gangway"
@@ -33,14 +30,12 @@ type Ability string
 
 // The abilities that a suite may ask for.
 const (
-	Lists           Ability = "list executions"
 	TellsDetails    Ability = "answer a get with name, type, times and URL"
 	NamesScheduling Ability = "name the state scheduling"
-	ChangesLater    Ability = "do a bulk change in the background, by labels"
 )
 
-// New returns a server that knows the jobs of c. ctx is used before New returns only.
-func New(ctx context.Context, c Catalog) (*Server, error) {
+// New returns a server that knows the jobs of c.
+func New(c Catalog) (*Server, error) {
 	cfg, err := c.config()
 	if err != nil {
 		return nil, err
@@ -50,13 +45,10 @@ func New(ctx context.Context, c Catalog) (*Server, error) {
 	if s.front, err = newFront(gw); err != nil {
 		return nil, err
 	}
-	_, listErr := gw.ListJobExecutions(ctx, &gangway.ListJobExecutionsRequest{})
 	file := gangway.File_gangway_proto
 	s.lacks = map[Ability]bool{
-		Lists:           status.Code(listErr) == codes.Unimplemented,
 		TellsDetails:    file.Messages().ByName("JobExecution").Fields().ByName("job_url") == nil,
 		NamesScheduling: file.Enums().ByName("JobExecutionStatus").Values().ByName("SCHEDULING") == nil,
-		ChangesLater:    method(file, "BulkJobStatusChange").Output().FullName() != "google.protobuf.Empty",
 	}
 	return s, nil
 }
@@ -70,15 +62,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.front.Ser
 
 // Lacks reports whether this version of Prow is too old for the ability.
 func (s *Server) Lacks(a Ability) bool { return s.lacks[a] }
-
-// Settle returns when the oldest bulk change that has begun and was not waited for has done its work. One
-// that works before it answers needs no waiting.
-func (s *Server) Settle(ctx context.Context) error {
-	if s.Lacks(ChangesLater) {
-		return nil
-	}
-	return s.settle(ctx)
-}
 
 // Edit changes a stored job, past Gangway, as plank does.
 func (s *Store) Edit(id string, change func(*prowcrd.ProwJob)) error {

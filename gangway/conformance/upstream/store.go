@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,8 +22,6 @@ import (
 
 var _ gangway.ProwJobClient = (*Store)(nil)
 
-const workAhead = 64 // bulk changes that may be under way without anybody waiting for them
-
 // Store holds ProwJobs as the API server does: names are unique, an update needs the newest resource version,
 // times are kept in whole seconds, labels and annotations are checked.
 type Store struct {
@@ -33,11 +30,11 @@ type Store struct {
 	version   int
 	failLists int
 	conflicts int
-	work      chan context.Context // of the lists that bulk changes in the background begin with
+	work      work
 }
 
 func newStore() *Store {
-	return &Store{jobs: map[string]*prowcrd.ProwJob{}, work: make(chan context.Context, workAhead)}
+	return &Store{jobs: map[string]*prowcrd.ProwJob{}, work: newWork()}
 }
 
 func kind() (schema.GroupResource, schema.GroupKind) {
@@ -123,9 +120,7 @@ func (s *Store) Get(_ context.Context, name string, _ metav1.GetOptions) (*prowc
 // List returns the jobs that have the labels. With an error it returns an empty list and not nil, as the
 // generated client does; Gangway relies on that.
 func (s *Store) List(ctx context.Context, o metav1.ListOptions) (*prowcrd.ProwJobList, error) {
-	if _, ok := ctx.Deadline(); ok {
-		s.work <- ctx // only a bulk change in the background has a deadline of its own
-	}
+	s.begin(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failLists > 0 {
@@ -159,19 +154,4 @@ func (s *Store) Update(_ context.Context, job *prowcrd.ProwJob, _ metav1.UpdateO
 	s.jobs[job.Name] = stored
 	s.stamp(stored)
 	return stored.DeepCopy(), nil
-}
-
-// settle waits for the end of the oldest work. Gangway cancels the context of its list when all is done.
-func (s *Store) settle(ctx context.Context) error {
-	select {
-	case work := <-s.work:
-		select {
-		case <-work.Done():
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("the bulk change goes on: %w", ctx.Err())
-		}
-	case <-ctx.Done():
-		return fmt.Errorf("no bulk change has begun: %w", ctx.Err())
-	}
 }

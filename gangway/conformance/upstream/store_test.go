@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -80,26 +79,5 @@ func TestStoreListsByLabels(t *testing.T) {
 	s.FailNextList()
 	if list, err := s.List(t.Context(), metav1.ListOptions{}); err == nil || list == nil || len(list.Items) > 0 {
 		t.Errorf("a failed list: %v, %v", list, err)
-	}
-}
-
-// Work in the background lists with a deadline of its own, and is over when that context is.
-func TestStoreSettlesWithTheWork(t *testing.T) {
-	s := newStore()
-	work, done := context.WithTimeout(t.Context(), time.Hour)
-	if _, err := s.List(work, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	given, giveUp := context.WithCancel(t.Context())
-	giveUp()
-	if err := s.settle(given); err == nil {
-		t.Error("settled while the work went on")
-	}
-	if _, err := s.List(work, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	done()
-	if err := s.settle(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
