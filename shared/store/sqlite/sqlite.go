@@ -31,7 +31,10 @@ CREATE TABLE IF NOT EXISTS store_entries (
 CREATE INDEX IF NOT EXISTS store_entries_due ON store_entries (due, key) WHERE due IS NOT NULL;`
 
 // Store is a store.Store in a SQLite file. See fault.go for the kinds of its errors.
-type Store struct{ db *sql.DB }
+type Store struct {
+	db   *sql.DB
+	load *sql.Stmt // prepared, because every message loads its record at least once
+}
 
 // Open opens the file at path, creating it and its table where they are missing.
 func Open(path string) (*Store, error) {
@@ -42,15 +45,20 @@ func Open(path string) (*Store, error) {
 	if _, err := db.Exec(schema); err != nil { //nolint:noctx // once, at the start; a wait for other processes ends after ten seconds
 		return nil, fmt.Errorf("create table in %s: %w", path, errors.Join(err, db.Close()))
 	}
-	return &Store{db: db}, nil
+	load, err := db.Prepare(`SELECT key, version, due, body FROM store_entries WHERE key = ?`) //nolint:noctx // as above
+	if err != nil {
+		return nil, fmt.Errorf("prepare for %s: %w", path, errors.Join(err, db.Close()))
+	}
+	return &Store{db: db, load: load}, nil
 }
 
 // Close waits for calls under way and closes the file. Later calls fail with NothingHappened.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.load.Close(), s.db.Close()) }
 
 // Load implements store.Store.
 func (s *Store) Load(ctx context.Context, key string) (store.Entry, bool, error) {
-	found, err := s.read(ctx, "load record", `SELECT key, version, due, body FROM store_entries WHERE key = ?`, key)
+	rows, err := s.load.QueryContext(ctx, key)
+	found, err := entries("load record", rows, err)
 	if err != nil || len(found) == 0 {
 		return store.Entry{}, false, err
 	}
@@ -126,9 +134,14 @@ func (s *Store) write(ctx context.Context, op, query string, args ...any) (n int
 	return n, nil
 }
 
-// read returns the entries a query selects. Whatever goes wrong, reading has changed nothing.
+// read returns the entries a query selects.
 func (s *Store) read(ctx context.Context, op, query string, args ...any) ([]store.Entry, error) {
 	rows, err := s.db.QueryContext(ctx, query, args...)
+	return entries(op, rows, err)
+}
+
+// entries reads what a query, or its failure, has come to. Whatever goes wrong, reading has changed nothing.
+func entries(op string, rows *sql.Rows, err error) ([]store.Entry, error) {
 	if err != nil {
 		return nil, nothing(op, err)
 	}
