@@ -36,7 +36,7 @@ func buildPackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	copyFile(t, "../host.json", filepath.Join(dir, "host.json"))
-	for _, name := range []string{"submit", "poll", "cancel", "sweep"} {
+	for _, name := range []string{"submit", "poll", "cancel", "sweep", "page"} {
 		copyFile(t, "../functions/"+name+"/function.json", filepath.Join(dir, name, "function.json"))
 	}
 	build(t, filepath.Join(dir, "handler"), "prowgate/functions/azure")
@@ -161,6 +161,24 @@ func (r *running) get(t *testing.T, path string, into any) {
 	}
 }
 
+func (r *running) page(t *testing.T, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%s: %d %v, %v", path, res.StatusCode, res.Header, err)
+	}
+	return string(text)
+}
+
 // jobs are the jobs at the stand-in, by the gate id that each carries.
 func (r *running) jobs(t *testing.T) map[string]int {
 	t.Helper()
@@ -190,6 +208,12 @@ func gatePasses(t *testing.T, dist string) {
 	var v gate.View
 	if r.get(t, "/api/gates/g1", &v); v.Phase != gate.PhaseDone || v.Outcome != gate.Succeeded || len(v.Timeline) == 0 {
 		t.Errorf("view %+v", v)
+	}
+	if page := r.page(t, "/api/page?open=gate-g1"); !strings.Contains(page, "Azure Functions") || !strings.Contains(page, "<b>completion</b>") {
+		t.Errorf("the handler's page: %s", page)
+	}
+	if page := r.page(t, "/?open=gate-g1"); !strings.Contains(page, "local host") || !strings.Contains(page, "<b>completion</b>") {
+		t.Errorf("the host's page: %s", page)
 	}
 	if jobs := r.jobs(t); len(jobs) != 1 || jobs["g1"] != 1 {
 		t.Errorf("jobs %v", jobs)

@@ -43,9 +43,10 @@ type host struct {
 	logTo    io.Writer
 	log      *slog.Logger
 
-	pkg  funchost.Package
-	data *data
-	url  string
+	pkg       funchost.Package
+	data      *data
+	url       string
+	functions *funchost.Host
 }
 
 func (h *host) run(ctx context.Context) (err error) {
@@ -70,29 +71,41 @@ func (h *host) run(ctx context.Context) (err error) {
 	return h.serve(ctx, l, guarded(mux, isLoopback(l.Addr())))
 }
 
-// routes builds what is served, and starts the stand-in if it is wanted.
+// routes builds what is served, with the settings that the handler will have.
 func (h *host) routes(ctx context.Context) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/", httpqueue.Handler(h.data.broker))
-	page.Page{Records: h.data.records, Queues: h.counts, Clock: h.clock, Log: h.log}.Register(mux)
+	page.Register(mux, page.Config{
+		Records: h.data.records, Broker: h.data.broker, Queues: h.settings.queueNames(), Clock: h.clock, Log: h.log,
+	})
+	if err := h.standIn(ctx, mux); err != nil {
+		return nil, err
+	}
+	h.functions = h.newFunctions()
+	mux.Handle(funchost.RoutePrefix, h.functions)
+	return mux, nil
+}
+
+// standIn starts the stand-in for Prow and points the handler at it, unless Prow is elsewhere.
+func (h *host) standIn(ctx context.Context, mux *http.ServeMux) error {
 	if _, elsewhere := h.settings.lookup("GANGWAY_URL"); elsewhere {
-		return mux, nil
+		return nil
 	}
 	rate, err1 := h.settings.number(rateSetting, usualRate, 1)
 	burst, err2 := h.settings.number(burstSetting, usualBurst, 0)
 	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
+		return err
 	}
 	base := h.url + standInPath
 	s, err := standin.Open(ctx, h.data.db, standin.Options{
 		Clock: h.clock, BaseURL: base, JobTime: h.jobTime, RatePerMinute: rate, Burst: burst, Log: h.log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h.settings = h.settings.withStandIn(base)
 	mux.Handle(standInPath+"/", http.StripPrefix(standInPath, s.Handler()))
-	return mux, nil
+	return nil
 }
 
 // serve runs the HTTP server and the function host until either ends. The server outlasts the function
@@ -117,7 +130,7 @@ func (h *host) serve(ctx context.Context, l net.Listener, handler http.Handler) 
 		}
 		served <- err
 	}()
-	err := h.functions(ctx)
+	err := h.functions.Run(ctx)
 	endRequests()
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer done()
@@ -127,7 +140,7 @@ func (h *host) serve(ctx context.Context, l net.Listener, handler http.Handler) 
 	return errors.Join(err, <-served)
 }
 
-func (h *host) functions(ctx context.Context) error {
+func (h *host) newFunctions() *funchost.Host {
 	var output io.Writer = prefixed{to: h.logTo, prefix: "handler: "}
 	if h.quiet {
 		output = io.Discard
@@ -135,22 +148,7 @@ func (h *host) functions(ctx context.Context) error {
 	return funchost.New(funchost.Config{
 		Package: h.pkg, Queue: h.data.broker, Env: h.settings, Clock: h.clock, Log: h.log, Output: output,
 		Ready: func() { fmt.Fprintf(h.out, "ready %s\n", h.url) },
-	}).Run(ctx)
-}
-
-// counts reads the broker's counts for the page.
-func (h *host) counts(ctx context.Context) []page.Queue {
-	var all []page.Queue
-	for _, q := range queueSettings {
-		name, _ := h.settings.lookup(q.setting)
-		c, err := h.data.broker.Counts(ctx, name)
-		if err != nil {
-			h.log.Warn("counts not read", "queue", name, "error", err)
-			continue
-		}
-		all = append(all, page.Queue{Name: name, Counts: c})
-	}
-	return all
+	})
 }
 
 // urlOf is the address under which this machine reaches the listener.

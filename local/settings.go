@@ -68,6 +68,16 @@ func (s settings) withQueues() settings {
 	return s
 }
 
+// queueNames are the queues' names, in the order in which a gate meets them.
+func (s settings) queueNames() []string {
+	var names []string
+	for _, q := range queueSettings {
+		name, _ := s.lookup(q.setting)
+		names = append(names, name)
+	}
+	return names
+}
+
 // queues describes the broker's queues. The numbers are those of the deployed Service Bus namespace.
 func (s settings) queues() ([]broker.QueueConfig, error) {
 	var all []broker.QueueConfig

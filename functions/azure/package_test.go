@@ -15,6 +15,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"prowgate/functions"
+	"prowgate/functions/page"
 	"prowgate/shared/config"
 )
 
@@ -64,6 +65,10 @@ type binding struct {
 	Schedule     string `json:"schedule"`
 	RunOnStartup *bool  `json:"runOnStartup"`
 	UseMonitor   *bool  `json:"useMonitor"`
+
+	AuthLevel string   `json:"authLevel"`
+	Methods   []string `json:"methods"`
+	Route     string   `json:"route"`
 }
 
 type functionFile struct {
@@ -103,9 +108,9 @@ func TestHostFile(t *testing.T) {
 	if h.ExtensionBundle.ID != "Microsoft.Azure.Functions.ExtensionBundle" || h.ExtensionBundle.Version != "[4.*, 5.0.0)" {
 		t.Errorf("bundle %+v", h.ExtensionBundle)
 	}
-	// A forwarded request would not come in the form that azurefn peels.
-	if f := h.CustomHandler.EnableForwardingHTTPRequest; f == nil || *f {
-		t.Error("enableForwardingHttpRequest must be false")
+	// The page cannot be answered otherwise; see azurefn.HTTPFunction. No other function is touched by it.
+	if f := h.CustomHandler.EnableForwardingHTTPRequest; f == nil || !*f {
+		t.Error("enableForwardingHttpRequest must be true")
 	}
 	bus := h.Extensions.ServiceBus
 	if !bus.AutoCompleteMessages || bus.MaxConcurrentCalls < 1 {
@@ -136,7 +141,9 @@ func packaged(t *testing.T) []string {
 }
 
 func TestFoldersAreTheFunctions(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(functions.Set(nil))), packaged(t)); diff != "" {
+	all := append(slices.Collect(maps.Keys(functions.Set(nil))), page.Name)
+	slices.Sort(all)
+	if diff := cmp.Diff(all, packaged(t)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -145,6 +152,10 @@ func TestFunctionFiles(t *testing.T) {
 	for _, name := range packaged(t) {
 		var f functionFile
 		strict(t, &f, "functions", name, "function.json")
+		if name == page.Name {
+			checkHTTP(t, name, f.Bindings)
+			continue
+		}
 		// azurefn takes the one value in Data for the message.
 		if len(f.Bindings) != 1 {
 			t.Fatalf("%s: %d bindings", name, len(f.Bindings))
@@ -197,5 +208,21 @@ func checkTimer(t *testing.T, name string, b binding) {
 	}
 	if b.QueueName != "" || b.Connection != "" {
 		t.Errorf("%s: a timer has no queue: %+v", name, b)
+	}
+}
+
+// checkHTTP wants a function that the host hands on as it is, for which it has to have an HTTP trigger, an HTTP
+// output and nothing else; that is closed to whoever has no key; and that cannot be asked to change anything.
+func checkHTTP(t *testing.T, name string, all []binding) {
+	t.Helper()
+	want := []binding{
+		{Type: "httpTrigger", Direction: "in", Name: "req", AuthLevel: "function", Methods: []string{"get"}, Route: "{*path}"},
+		{Type: "http", Direction: "out", Name: "res"},
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+	if !strings.HasPrefix(page.Path, "/api/") {
+		t.Errorf("%s is not below the host's prefix for HTTP functions", page.Path)
 	}
 }

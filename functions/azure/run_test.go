@@ -85,7 +85,7 @@ func TestAdaptFailsAnInvocationWhoseMessageComesAgain(t *testing.T) {
 		body = string(b)
 		return result
 	}}
-	handle := adapt(set)["poll"]
+	handle := adapt(set, nil)["poll"]
 	if err := handle(t.Context(), azurefn.Invocation{Body: []byte("tick")}); err != nil || body != "tick" {
 		t.Errorf("%v, body %q", err, body)
 	}

@@ -13,46 +13,59 @@ import (
 	"prowgate/shared/queue/queueurl"
 	"prowgate/shared/secret"
 	"prowgate/shared/secret/keyvault"
+	"prowgate/shared/store"
 	"prowgate/shared/store/storeurl"
+	"prowgate/shared/telemetry"
 )
 
-// wire makes the engine of the parts that the settings name. What it returns beside it lets go of
-// them, once no call is under way any more.
-func wire(s config.Settings, clock func() time.Time, log *slog.Logger) (*engine.Engine, func(context.Context) error, error) {
+// parts are what the handler is made of.
+type parts struct {
+	engine  *engine.Engine
+	records store.Store
+	release func(context.Context) error // lets go of them, once no call is under way any more
+}
+
+// wire makes the parts that the settings name.
+func wire(s config.Settings, clock func() time.Time, log *slog.Logger, told *telemetry.Telemetry) (parts, error) {
 	token, err := tokenOf(s, clock, log)
 	if err != nil {
-		return nil, nil, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
+		return parts{}, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
 	}
 	sender, err := queueurl.Open(s.QueueURL.Reveal())
 	if err != nil {
-		return nil, nil, fmt.Errorf("QUEUE_URL: %w", err)
+		return parts{}, fmt.Errorf("QUEUE_URL: %w", err)
 	}
 	records, closer, err := storeurl.Open(s.StoreURL.Reveal())
 	if err != nil {
-		return nil, nil, fmt.Errorf("STORE_URL: %w", err)
+		return parts{}, fmt.Errorf("STORE_URL: %w", err)
 	}
 	release := func(ctx context.Context) error { return errors.Join(sender.Close(ctx), closer.Close()) }
-	servers := gangway.Config{
-		GangwayURL:   s.GangwayURL,
-		ProwURL:      s.ProwURL,
-		ArtifactsURL: s.ArtifactsURL,
-		Token:        token.Token,
-		TokenRefused: token.Refused,
-		Clock:        clock,
+	servers := func(peer string) gangway.Config {
+		return gangway.Config{
+			GangwayURL:   s.GangwayURL,
+			ProwURL:      s.ProwURL,
+			ArtifactsURL: s.ArtifactsURL,
+			Token:        token.Token,
+			TokenRefused: token.Refused,
+			Transport:    told.Transport(peer, nil),
+			Clock:        clock,
+		}
 	}
-	return engine.New(engine.Parts{
-		Gangway:         gangway.NewClient(servers),
-		Deck:            gangway.NewDeck(servers),
-		Artifacts:       gangway.NewArtifacts(servers),
-		Store:           records,
-		Queue:           sender,
+	e := engine.New(engine.Parts{
+		Gangway:         gangway.NewClient(servers("gangway")),
+		Deck:            gangway.NewDeck(servers("deck")),
+		Artifacts:       gangway.NewArtifacts(servers("artifacts")),
+		Store:           told.Store(records),
+		Queue:           told.Sender(sender),
 		Queues:          engine.Queues{Poll: s.PollQueue, Completion: s.CompletionQueue},
 		Clock:           clock,
 		Log:             log,
+		Watch:           told.Watch(),
 		RatePerMinute:   s.RatePerMinute,
 		Burst:           s.Burst,
 		ExclusiveLabels: s.ExclusiveLabels,
-	}), release, nil
+	})
+	return parts{engine: e, records: records, release: release}, nil
 }
 
 // tokenOf returns where the token for Gangway comes from: the vault, or the setting.

@@ -13,6 +13,7 @@ import (
 	"prowgate/functions"
 	"prowgate/shared/queue"
 	"prowgate/shared/queue/sqs"
+	"prowgate/shared/telemetry"
 )
 
 const (
@@ -119,6 +120,7 @@ func (h *handler) handle(ctx context.Context, name string, r events.SQSMessage) 
 		return fmt.Errorf("the invocation's time is over: %w", err)
 	}
 	function, known := h.functions[h.byQueue[name]]
+	count, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]) // 0 when there is none
 	if !known {
 		return fmt.Errorf("no function takes messages of the queue %q", name)
 	}
@@ -129,7 +131,10 @@ func (h *handler) handle(ctx context.Context, name string, r events.SQSMessage) 
 	if forwarded, err := h.queues.Forward(ctx, name, m); err != nil || forwarded {
 		return err
 	}
-	return function(ctx, m.Body)
+	in := telemetry.Invocation{
+		Function: h.byQueue[name], Queue: name, MessageID: m.ID, Delivery: count, Trace: m.Trace, Body: m.Body,
+	}
+	return h.run(ctx, in, func(ctx context.Context) error { return function(ctx, m.Body) })
 }
 
 func message(r events.SQSMessage) (queue.Message, error) {

@@ -13,6 +13,7 @@ import (
 
 	"prowgate/functions"
 	"prowgate/shared/queue"
+	"prowgate/shared/telemetry"
 )
 
 var _ lambda.Handler = (*handler)(nil)
@@ -31,6 +32,7 @@ type handler struct {
 	byQueue   map[string]string // the function's name by that of its queue
 	queues    queues
 	status    status
+	told      *telemetry.Telemetry // nil: nobody is told
 	log       *slog.Logger
 }
 
@@ -48,8 +50,10 @@ type event struct {
 }
 
 // Invoke implements lambda.Handler. An error fails the whole event, which only an event that is none of
-// ours and the sweep do.
+// ours and the sweep do. What is told of it is sent before it ends, because the runtime freezes the process
+// between two invocations.
 func (h *handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	defer h.told.Flush(ctx)
 	var e event
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return nil, errors.New("the event is not readable: it must be of SQS, of a schedule or of a function's URL")
@@ -69,7 +73,10 @@ func (h *handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *handler) sweep(ctx context.Context, payload []byte) ([]byte, error) {
 	ctx, cancel := before(ctx, stopReserve)
 	defer cancel()
-	if err := h.functions["sweep"](ctx, payload); functions.Redeliver(err) {
+	err := h.run(ctx, telemetry.Invocation{Function: "sweep"}, func(ctx context.Context) error {
+		return h.functions["sweep"](ctx, payload)
+	})
+	if functions.Redeliver(err) {
 		h.log.ErrorContext(ctx, "the sweep failed; the next one tries again", "error", err)
 		return nil, fmt.Errorf("sweep: %w", err)
 	}

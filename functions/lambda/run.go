@@ -10,6 +10,7 @@ import (
 	"prowgate/functions"
 	"prowgate/shared/azurefn"
 	"prowgate/shared/config"
+	"prowgate/shared/telemetry"
 )
 
 // run makes the handler of the functions. An error names every setting that is wrong, and holds no secret.
@@ -18,8 +19,12 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, 
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	log := slog.New(azurefn.NewLog(out, settings.LogLevel)) // a line of JSON each, without markers
-	p, err := wire(ctx, settings, clock, log)
+	log := slog.New(azurefn.NewLog(out, settings.LogLevel, scopeOf, telemetry.LogAttrs)) // a line of JSON each, without markers
+	told, err := telemetry.Start(ctx, telemetry.Config{Traces: settings.Traces, Metrics: settings.Metrics, Log: log, Clock: clock})
+	if err != nil {
+		return nil, fmt.Errorf("OpenTelemetry: %w", err)
+	}
+	p, err := wire(ctx, settings, clock, log, told)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +34,8 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, 
 			settings.SubmitQueue: "submit", settings.PollQueue: "poll", settings.CancelQueue: "cancel",
 		},
 		queues: p.queues,
-		status: status{records: p.records, clock: clock, log: log},
+		status: status{records: p.records, log: log},
+		told:   told,
 		log:    log,
 	}, nil
 }

@@ -34,8 +34,7 @@ type status struct {
 		Load(ctx context.Context, key string) (store.Entry, bool, error)
 		List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error)
 	}
-	clock func() time.Time
-	log   *slog.Logger
+	log *slog.Logger
 }
 
 // problem is the body of every answer that is no success.
@@ -88,27 +87,19 @@ func (s status) one(ctx context.Context, id string, completion bool) (code int, 
 	if !completion {
 		return http.StatusOK, v
 	}
-	if n, ok := s.completion(e.Body); ok {
+	if n, ok := completionOf(e.Body); ok {
 		return http.StatusOK, n
 	}
 	return http.StatusAccepted, v
 }
 
-// completion returns the message that the gate's verdict is sent with. The decision makes it: it is what it
-// answers to a repeated tick while the verdict is not known to have been sent.
-func (s status) completion(body []byte) (gate.Notice, bool) {
+// completionOf returns the message that a stored gate's verdict is sent with.
+func completionOf(body []byte) (gate.Notice, bool) {
 	r, err := gate.DecodeRecord(body)
-	if err != nil || r.Verdict == nil {
+	if err != nil {
 		return gate.Notice{}, false
 	}
-	r.Sent = false
-	_, commands := gate.Decide(r, gate.Ticked{Seq: r.Turn.Seq - 1}, s.clock())
-	for _, c := range commands {
-		if send, ok := c.(gate.SendCompletion); ok {
-			return send.Notice, true
-		}
-	}
-	return gate.Notice{}, false
+	return gate.CompletionOf(r)
 }
 
 // list reads all gates, because the store has no order of time, and keeps the newest.

@@ -31,7 +31,7 @@ func (away) List(context.Context, string, string, int) ([]store.Entry, error) {
 }
 
 func face(records store.Store) status {
-	return status{records: records, clock: func() time.Time { return noon.Add(time.Hour) }, log: slog.New(slog.DiscardHandler)}
+	return status{records: records, log: slog.New(slog.DiscardHandler)}
 }
 
 func put(t *testing.T, s store.Store, r gate.Record) {

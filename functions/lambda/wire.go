@@ -18,6 +18,7 @@ import (
 	"prowgate/shared/secret"
 	"prowgate/shared/store"
 	"prowgate/shared/store/dynamodb"
+	"prowgate/shared/telemetry"
 )
 
 // parts are what the handler is made of.
@@ -28,8 +29,8 @@ type parts struct {
 }
 
 // wire makes the parts that the settings name. This program opens the forms of AWS alone, so that it links
-// no other cloud's libraries, and no other program links those of AWS.
-func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *slog.Logger) (parts, error) {
+// no other cloud's libraries; of the other programs only the command `gate` links those of AWS.
+func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *slog.Logger, told *telemetry.Telemetry) (parts, error) {
 	cfg, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {
 		return parts{}, fmt.Errorf("AWS settings: %w", err)
@@ -45,23 +46,27 @@ func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *s
 	if p.records, err = openRecords(cfg, s); err != nil {
 		return parts{}, fmt.Errorf("STORE_URL: %w", err)
 	}
-	servers := gangway.Config{
-		GangwayURL:   s.GangwayURL,
-		ProwURL:      s.ProwURL,
-		ArtifactsURL: s.ArtifactsURL,
-		Token:        token.Token,
-		TokenRefused: token.Refused,
-		Clock:        clock,
+	servers := func(peer string) gangway.Config {
+		return gangway.Config{
+			GangwayURL:   s.GangwayURL,
+			ProwURL:      s.ProwURL,
+			ArtifactsURL: s.ArtifactsURL,
+			Token:        token.Token,
+			TokenRefused: token.Refused,
+			Transport:    told.Transport(peer, nil),
+			Clock:        clock,
+		}
 	}
 	p.engine = engine.New(engine.Parts{
-		Gangway:         gangway.NewClient(servers),
-		Deck:            gangway.NewDeck(servers),
-		Artifacts:       gangway.NewArtifacts(servers),
-		Store:           p.records,
-		Queue:           p.queues,
+		Gangway:         gangway.NewClient(servers("gangway")),
+		Deck:            gangway.NewDeck(servers("deck")),
+		Artifacts:       gangway.NewArtifacts(servers("artifacts")),
+		Store:           told.Store(p.records),
+		Queue:           told.Sender(p.queues),
 		Queues:          engine.Queues{Poll: s.PollQueue, Completion: s.CompletionQueue},
 		Clock:           clock,
 		Log:             log,
+		Watch:           told.Watch(),
 		RatePerMinute:   s.RatePerMinute,
 		Burst:           s.Burst,
 		ExclusiveLabels: s.ExclusiveLabels,

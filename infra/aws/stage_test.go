@@ -35,6 +35,8 @@ type stage struct {
 	queues *sqs.Queues
 
 	submit, poll, cancel, sweep, face *lambdatest.Function
+
+	sources map[string]*lambdatest.Source
 }
 
 const speed = 10 // Prow's clock runs that much faster, and begins ten minutes behind ours: a job must not start in our future
@@ -71,7 +73,7 @@ func newStage(t *testing.T) *stage {
 
 func build(t *testing.T, out, pkg string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o", out, pkg)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc,grpcnotrace", "-ldflags", "-s -w -buildid=", "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", pkg, err, text)
@@ -162,16 +164,19 @@ func createTable(t *testing.T, api *awsdb.Client, name string) {
 	}
 }
 
-// run lets the event sources work until the returned function is called.
+// run lets the event sources work until the returned function is called. Every third message comes twice, late and
+// out of order, but no more than 100 of a queue: a copy of the current tick makes another one of the next.
 func (st *stage) run(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
+	st.sources = map[string]*lambdatest.Source{}
 	for name, f := range map[string]*lambdatest.Function{"gate-submit": st.submit, "gate-poll": st.poll, "gate-cancel": st.cancel} {
-		s := lambdatest.Source{
+		s := &lambdatest.Source{
 			API: st.api, QueueURL: st.base + "/" + name, ARN: "arn:aws:sqs:eu-west-1:000000000000:" + name,
-			Batch: 5, Limit: time.Minute, Function: f,
+			Batch: 5, Limit: time.Minute, Function: f, Repeat: func(n int) bool { return n%3 == 1 && n < 300 },
 		}
+		st.sources[name] = s
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				if _, err := s.Turn(ctx, 5*time.Second); err != nil && ctx.Err() == nil {

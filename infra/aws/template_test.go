@@ -16,7 +16,6 @@ import (
 
 	"prowgate/shared/config"
 	"prowgate/shared/queue/sqs"
-	"prowgate/shared/secret"
 	"prowgate/shared/store/dynamodb"
 )
 
@@ -364,37 +363,6 @@ func TestRights(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, rights(t, under(tpl.properties(name), "PolicyDocument"))); diff != "" {
 			t.Errorf("%s (-needed +given):\n%s", name, diff)
-		}
-	}
-}
-
-func TestAlarms(t *testing.T) {
-	tpl := readTemplate(t)
-	watched := map[string]bool{}
-	for _, a := range tpl.ofType("AWS::CloudWatch::Alarm") {
-		p := tpl.properties(a)
-		if actions, _ := p["AlarmActions"].([]any); len(actions) != 1 || actions[0] != "${AlarmTopicArn}" {
-			t.Errorf("%s tells %v", a, p["AlarmActions"])
-		}
-		dimensions, _ := p["Dimensions"].([]any)
-		for _, d := range dimensions {
-			d, _ := d.(object)
-			watched[fmt.Sprint(p["MetricName"], " ", d["Value"])] = true
-		}
-	}
-	for _, q := range []string{"Submit", "Poll", "Cancel", "Completion"} {
-		if !watched["ApproximateNumberOfMessagesVisible ${"+q+"DeadLetter.QueueName}"] {
-			t.Errorf("nobody hears of dead letters of %s", q)
-		}
-	}
-	for _, f := range []string{"Submit", "Poll", "Cancel", "Sweep", "Status"} {
-		if !watched["Errors ${"+f+"Function}"] {
-			t.Errorf("nobody hears of errors of %s", f)
-		}
-	}
-	for _, f := range tpl.ofType("AWS::Logs::MetricFilter") {
-		if pattern := tpl.properties(f)["FilterPattern"]; pattern != `"`+secret.RefusedText+`"` {
-			t.Errorf("%s looks for %v", f, pattern)
 		}
 	}
 }

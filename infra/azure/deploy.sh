@@ -37,6 +37,12 @@ if [ "$action" != push ] && grep -q '00000000-0000-0000-0000-000000000000' "$par
   fail "$parameters is an example: set pipelinePrincipalId to the object id of the pipeline's identity"
 fi
 
+# archive FOLDER FILE packs a folder so that the same files make the same bytes: in one order, without times and owners.
+archive() {
+  find "$1" -exec touch -d 2000-01-01T00:00:00Z {} +
+  (cd "$1" && find . -type f | LC_ALL=C sort | TZ=UTC zip -q -X -@ "$2")
+}
+
 name="prowgate-$environment"
 
 output() {
@@ -60,7 +66,7 @@ push)
   scratch=$(mktemp -d)
   trap 'rm -r "$scratch"' EXIT
   make -C "$root" package-azure GOOS=linux GOARCH=amd64
-  (cd "$root/dist/azure" && zip -q -r -X "$scratch/package.zip" .)
+  archive "$root/dist/azure" "$scratch/package.zip"
   az functionapp deployment source config-zip --resource-group "$group" --name "$app" --src "$scratch/package.zip"
   ;;
 esac

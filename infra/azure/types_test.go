@@ -39,6 +39,7 @@ func types() map[string]typed {
 		"Microsoft.Insights/components":                             {"2020-02-02", &armapplicationinsights.Component{}},
 		"Microsoft.Web/serverfarms":                                 {"2024-11-01", &armappservice.Plan{}},
 		"Microsoft.Web/sites":                                       {"2024-11-01", &armappservice.Site{}},
+		"Microsoft.Web/sites/basicPublishingCredentialsPolicies":    {"2024-11-01", &armappservice.CsmPublishingCredentialsPoliciesEntity{}},
 		"Microsoft.Authorization/roleAssignments":                   {"2022-04-01", &armauthorization.RoleAssignmentCreateParameters{}},
 		"Microsoft.Insights/metricAlerts":                           {"2018-03-01", &armmonitor.MetricAlertResource{}},
 		"Microsoft.Insights/scheduledQueryRules":                    {"2022-06-15", &armmonitor.ScheduledQueryRuleResource{}},

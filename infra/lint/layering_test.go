@@ -86,13 +86,38 @@ func rules() []rule {
 		{"shared/budget", "sharing out is pure", nil, []string{"cmp", "errors", "fmt", "math", "slices", "time"}},
 		{"shared/store/storeurl", "a store is chosen by a setting", []string{"shared/store", "shared/fault", "shared/config"}, nil},
 		{"shared/queue/queueurl", "a queue is chosen by a setting", []string{"shared/queue", "shared/fault", "shared/config"}, nil},
-		{"shared/store", "a store knows no gates", []string{"shared/store", "shared/fault", "shared/sqlitedb"}, nil},
-		{"shared/queue", "a queue knows no gates", []string{"shared/queue", "shared/fault", "shared/sqlitedb"}, nil},
+		{"shared/store", "a store knows no gates", slices.Concat([]string{"shared/store", "shared/fault", "shared/sqlitedb"}, clouds()), nil},
+		{"shared/queue", "a queue knows no gates", slices.Concat([]string{"shared/queue", "shared/fault", "shared/sqlitedb"}, clouds()), nil},
+		{"shared/secret", "a secret knows no gates", slices.Concat([]string{"shared/secret", "shared/fault"}, clouds()), nil},
+		{"shared/sent", "it watches a transport, whoever's that is", nil, []string{"context", "crypto/tls", "errors", "net", "net/http", "net/http/httptrace", "sync/atomic", "syscall"}},
+		{"shared/azureid", "it only chooses an identity", nil, nil},
+		{"shared/awsfault", "it only gives failures their kinds", []string{"shared/fault", "shared/sent"}, nil},
 		{"shared/sqlitedb", "it only opens a file", []string{"shared/fault"}, nil},
+		{
+			"shared/telemetry", "it watches what others do, and reads no settings",
+			[]string{"shared/telemetry", "shared/engine", "shared/fault", "shared/gate", "shared/queue", "shared/store"},
+			nil,
+		},
 		{"shared/config", "settings are values", []string{"shared/config", "shared/fault"}, nil},
 		{"shared", "nothing imports what is started", []string{"shared", "gangway"}, nil},
 		{"functions", "handlers need no broker and no command", []string{"functions", "shared", "gangway"}, nil},
 		{"infra", "commands speak to the service over its queues", []string{"infra", "shared", "gangway"}, nil},
+	}
+}
+
+// clouds are what adapters of foreign services share.
+func clouds() []string { return []string{"shared/sent", "shared/azureid", "shared/awsfault"} }
+
+// Each program links the libraries of its own cloud alone.
+func TestNoProgramLinksTheOtherCloud(t *testing.T) {
+	for program, foreign := range map[string]string{
+		"./functions/azure": "github.com/aws/", "./functions/lambda": "github.com/Azure/",
+	} {
+		for _, dep := range list(t, program)[0].Deps {
+			if strings.HasPrefix(dep, foreign) {
+				t.Errorf("%s links %s", program, dep)
+			}
+		}
 	}
 }
 
@@ -149,6 +174,26 @@ func TestEngineKnowsNoAdapter(t *testing.T) {
 				t.Errorf("the engine depends on %s", dep)
 			}
 		}
+	}
+}
+
+// What is watched does not know by what: OpenTelemetry is spoken in one package, which the mains alone wire.
+func TestOnlyTelemetryKnowsOpenTelemetry(t *testing.T) {
+	wired := 0
+	for _, p := range list(t, "./...") {
+		for _, imported := range p.Imports {
+			switch {
+			case strings.HasPrefix(imported, "go.opentelemetry.io/") && !under(p.ImportPath, "shared/telemetry"):
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			case imported == module+"/shared/telemetry" && !under(p.ImportPath, "functions/azure") && !under(p.ImportPath, "functions/lambda"):
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			case imported == module+"/shared/telemetry":
+				wired++
+			}
+		}
+	}
+	if wired != 2 {
+		t.Errorf("%d mains wire telemetry, want 2", wired)
 	}
 }
 

@@ -6,7 +6,7 @@
 // handler that dies is started again, one that hangs is killed and started again, and one that keeps
 // failing stops the host. The handler is ended with a kill, never with a signal that it could answer.
 //
-// Entry points: Load, New and Host.Run.
+// Entry points: Load, New and Host.Run; Host is also the http.Handler of the functions with an HTTP trigger.
 package funchost
 
 import (
@@ -14,6 +14,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"sync/atomic"
 	"time"
 
 	"prowgate/shared/queue"
@@ -46,6 +48,7 @@ type Host struct {
 	client      *http.Client
 	pause       time.Duration
 	readyWithin time.Duration
+	serving     atomic.Pointer[url.URL] // the handler's address while it takes requests
 }
 
 // New returns a host that has not started anything yet.

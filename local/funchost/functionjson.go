@@ -32,6 +32,10 @@ type binding struct {
 	Schedule     string `json:"schedule"`
 	RunOnStartup bool   `json:"runOnStartup"`
 	UseMonitor   *bool  `json:"useMonitor"`
+
+	AuthLevel string   `json:"authLevel"`
+	Methods   []string `json:"methods"`
+	Route     string   `json:"route"`
 }
 
 // loadFunction reads one function.json; the function has its folder's name.
@@ -44,8 +48,8 @@ func loadFunction(file string, setting func(string) (string, bool)) (Function, e
 	if content.Disabled {
 		return f, fmt.Errorf("%s: disabled: is not supported here", file)
 	}
-	if len(content.Bindings) != 1 {
-		return f, fmt.Errorf("%s: bindings: has %d entries, must have one, the trigger", file, len(content.Bindings))
+	if err := checkBindings(content.Bindings); err != nil {
+		return f, fmt.Errorf("%s: bindings: %w", file, err)
 	}
 	if field, err := f.trigger(content.Bindings[0], setting); err != nil {
 		return f, fmt.Errorf("%s: bindings[0].%s: %w", file, field, err)
@@ -53,7 +57,20 @@ func loadFunction(file string, setting func(string) (string, bool)) (Function, e
 	return f, nil
 }
 
-// trigger takes what the one binding says; field names the part of it that is wrong.
+// checkBindings wants the trigger, and beside it nothing but the answer of an HTTP function.
+func checkBindings(all []binding) error {
+	switch {
+	case len(all) == 2 && all[0].Type == "httpTrigger" && all[1].Type == "http" && all[1].Direction == "out":
+		return nil
+	case len(all) == 1 && all[0].Type == "httpTrigger":
+		return fmt.Errorf("an httpTrigger needs a binding of type http and direction out after it")
+	case len(all) != 1:
+		return fmt.Errorf("has %d entries, must have one, the trigger", len(all))
+	}
+	return nil
+}
+
+// trigger takes what the trigger's binding says; field names the part of it that is wrong.
 func (f *Function) trigger(b binding, setting func(string) (string, bool)) (field string, err error) {
 	if f.Binding = b.Name; b.Name == "" {
 		return "name", errMissing{}
@@ -66,8 +83,10 @@ func (f *Function) trigger(b binding, setting func(string) (string, bool)) (fiel
 		return f.queueTrigger(b, setting)
 	case "timerTrigger":
 		return f.timerTrigger(b, setting)
+	case "httpTrigger":
+		return f.httpTrigger(b)
 	}
-	return "type", fmt.Errorf("is %q, this host knows serviceBusTrigger and timerTrigger", b.Type)
+	return "type", fmt.Errorf("is %q, this host knows serviceBusTrigger, timerTrigger and httpTrigger", b.Type)
 }
 
 func (f *Function) queueTrigger(b binding, setting func(string) (string, bool)) (field string, err error) {

@@ -29,6 +29,7 @@ type hostFile struct {
 			WorkingDirectory string   `json:"workingDirectory"`
 			Arguments        []string `json:"arguments"`
 		} `json:"description"`
+		Forwards bool `json:"enableForwardingHttpRequest"`
 	} `json:"customHandler"`
 	Extensions struct {
 		ServiceBus struct {
@@ -47,6 +48,7 @@ func loadHost(dir string) (Package, error) {
 		return Package{}, err
 	}
 	p := Package{Dir: dir, MaxConcurrentCalls: defaultCalls, Arguments: h.CustomHandler.Description.Arguments}
+	p.forwards = h.CustomHandler.Forwards
 	bus := h.Extensions.ServiceBus
 	problem := func(field, format string, a ...any) error {
 		return fmt.Errorf("%s: %s: %s", file, field, fmt.Sprintf(format, a...))

@@ -49,6 +49,8 @@ func (h *Host) live(ctx context.Context) ending {
 	}
 	began := h.Clock()
 	h.Log.Info("handler ready", "url", p.url, "pid", p.cmd.Process.Pid)
+	h.serving.Store(p.base())
+	defer h.serving.Store(nil)
 	h.Ready()
 	h.Ready = func() {}
 	l := &life{host: h, url: p.url, exited: p.exited, again: make(chan string, 1)}
@@ -111,6 +113,9 @@ func (l *life) drain(done <-chan struct{}) {
 func (l *life) triggers(receive, work context.Context) <-chan struct{} {
 	var all sync.WaitGroup
 	for _, f := range l.host.Package.Functions {
+		if f.HTTP != nil {
+			continue // it is called by requests
+		}
 		if f.Schedule != nil {
 			all.Go(func() { l.runTimer(receive, work, f) })
 			continue

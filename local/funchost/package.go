@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"time"
 
@@ -23,14 +24,16 @@ type Package struct {
 	MaxConcurrentCalls int           // of each function with a queue
 	MaxLockRenewal     time.Duration
 	Functions          []Function // in order of name; at least one
+	forwards           bool       // the requests of HTTP functions as they are
 }
 
-// Function is one folder with a function.json. Exactly one of Queue and Schedule is set.
+// Function is one folder with a function.json. Exactly one of Queue, Schedule and HTTP is set.
 type Function struct {
 	Name     string
 	Binding  string // the trigger's name, under which its data travels
 	Queue    string
 	Schedule cron.Schedule
+	HTTP     *HTTPTrigger
 }
 
 // Load reads the folder at dir. Settings written as %NAME% are looked up with setting. Every problem is
@@ -44,6 +47,9 @@ func Load(dir string, setting func(name string) (string, bool)) (Package, error)
 	p, err := loadHost(dir)
 	functions, ferr := loadFunctions(dir, setting)
 	p.Functions = functions
+	if err == nil && !p.forwards && slices.ContainsFunc(functions, func(f Function) bool { return f.HTTP != nil }) {
+		err = fmt.Errorf("%s: customHandler.enableForwardingHttpRequest: must be true for an httpTrigger", filepath.Join(dir, "host.json"))
+	}
 	return p, errors.Join(err, ferr)
 }
 

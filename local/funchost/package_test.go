@@ -83,7 +83,7 @@ func TestLoadProblems(t *testing.T) {
 		{"b/function.json", `"one"`, `"many"`, "b/function.json: bindings[0].cardinality"},
 		{"b/function.json", `"name":"message"`, `"name":""`, "b/function.json: bindings[0].name: is missing"},
 		{"b/function.json", `"in"`, `"out"`, "b/function.json: bindings[0].direction"},
-		{"b/function.json", `serviceBusTrigger`, `httpTrigger`, "b/function.json: bindings[0].type"},
+		{"b/function.json", `serviceBusTrigger`, `blobTrigger`, "b/function.json: bindings[0].type"},
 		{"b/function.json", `%SUBMIT_QUEUE%`, `%OTHER_QUEUE%`, "bindings[0].queueName: \"%OTHER_QUEUE%\": no setting for %OTHER_QUEUE%"},
 		{"b/function.json", `%SUBMIT_QUEUE%`, ``, "bindings[0].queueName: is missing"},
 		{"b/function.json", `"SERVICEBUS"`, `""`, "bindings[0].connection: is missing"},
@@ -146,7 +146,7 @@ func TestSchedules(t *testing.T) {
 // TestOwnPackage reads the folder that this repository deploys.
 func TestOwnPackage(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"submit", "poll", "cancel", "sweep"} {
+	for _, name := range []string{"submit", "poll", "cancel", "sweep", "page"} {
 		writeFile(t, filepath.Join(dir, name, "function.json"), readFile(t, "../../functions/"+name+"/function.json"))
 	}
 	writeFile(t, filepath.Join(dir, "host.json"), readFile(t, "../../host.json"))
@@ -155,7 +155,7 @@ func TestOwnPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Functions) != 4 {
+	if len(p.Functions) != 5 {
 		t.Errorf("functions %+v", p.Functions)
 	}
 }

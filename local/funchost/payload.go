@@ -55,6 +55,10 @@ func queuePayload(f Function, d queue.Delivery, now time.Time) ([]byte, error) {
 		meta[name] = text
 	}
 	meta["sys"] = newSys(f, now)
+	if d.Trace != "" { // the message's own properties, an object under the name of either library
+		own := map[string]string{"traceparent": d.Trace}
+		meta["ApplicationProperties"], meta["UserProperties"] = own, own
+	}
 	body, err := encode(strings.ToValidUTF8(string(d.Body), "\uFFFD"))
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)

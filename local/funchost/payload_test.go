@@ -75,6 +75,19 @@ func TestQueuePayloadExpiryAndBytes(t *testing.T) {
 	}
 }
 
+// The trace is among the message's own properties, which the real host sends as objects.
+func TestQueuePayloadTrace(t *testing.T) {
+	raw, err := queuePayload(Function{Binding: "m"}, queue.Delivery{Message: queue.Message{Trace: "00-a-b-01"}}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ApplicationProperties", "UserProperties"} {
+		if want := `"` + name + `":{"traceparent":"00-a-b-01"}`; !strings.Contains(string(raw), want) {
+			t.Errorf("%s does not hold %s", raw, want)
+		}
+	}
+}
+
 func TestTimerPayload(t *testing.T) {
 	at := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	raw, err := timerPayload(Function{Name: "sweep", Binding: "timer"}, at.Add(-time.Minute), at.Add(time.Minute), at, true)

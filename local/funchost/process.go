@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -66,6 +67,11 @@ func (p *process) run(started chan<- error, out, errs *lines) {
 		p.text += ", " + err.Error()
 	}
 	close(p.exited)
+}
+
+// base returns where the process listens.
+func (p *process) base() *url.URL {
+	return &url.URL{Scheme: "http", Host: strings.TrimPrefix(p.url, "http://")}
 }
 
 // kill ends the process and waits until it is gone.

@@ -1,171 +1,62 @@
-// Package page shows what the local host knows to people and to programs: the gates, read from the
-// record store that the handler writes, and how many messages each queue holds.
+// Package page puts the gates' page on the local host, and on it what only this host has: the queues
+// with their counts, and the dead letters, which people can read, re-send and drop.
 //
-// It serves GET / (HTML without any outside resource), GET /api/gates and GET /api/gates/<gateId>.
+//	POST /dead-letters/resend   sends the dead letter's bytes to its queue once more
+//	POST /dead-letters/drop     removes it for good
 //
-// Entry point: Page.Register.
+// Both take the form fields queue and sequence, and nothing that another origin made a browser send.
+//
+// Entry point: Register.
 package page
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
-	"prowgate/shared/gate"
+	"prowgate/shared/page"
+	"prowgate/shared/queue"
 	"prowgate/shared/queue/depth"
-	"prowgate/shared/store"
 )
 
-const (
-	shownGates = 200 // on the page
-	maxGates   = 500 // in one answer of the interface
-)
+// Path is where the page is.
+const Path = "/"
 
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.css
-	pageCSS string
-	//go:embed page.js
-	pageJS string
-)
+// every is how often an open page looks again.
+const every = 2 * time.Second
 
-// Queue is one line of the page's table of queues.
-type Queue struct {
-	Name string
-	depth.Counts
+// Records is the part of the record store that is read.
+type Records = page.Records
+
+// Broker is the part of the broker that the page needs. See the broker for the kinds of its errors.
+type Broker interface {
+	queue.Sender
+	Counts(ctx context.Context, name string) (depth.Counts, error)
+	Peek(ctx context.Context, name string, after int64, limit int) ([]queue.Delivery, error)
+	Discard(ctx context.Context, name string, sequence int64) error
 }
 
-// Records is the part of the record store that is read. It may be nil where the handler keeps its
-// records in its own memory.
-type Records interface {
-	Load(ctx context.Context, key string) (store.Entry, bool, error)
-	List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error)
-}
-
-// Page is what is shown. All fields but Records are required.
-type Page struct {
-	Records Records
-	Queues  func(ctx context.Context) []Queue
+// Config is what the page shows. All fields but Records are required.
+type Config struct {
+	Records Records // nil where the handler keeps its records in its own memory
+	Broker  Broker
+	Queues  []string
 	Clock   func() time.Time
 	Log     *slog.Logger
 }
 
 // Register adds the page's routes to mux.
-func (p Page) Register(mux *http.ServeMux) {
-	t := template.Must(template.New("page").Funcs(template.FuncMap{"clock": clockTime, "age": age}).Parse(pageHTML))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { p.html(w, r, t) })
-	mux.HandleFunc("GET /api/gates", p.list)
-	mux.HandleFunc("GET /api/gates/{gateId}", p.one)
-}
+func Register(mux *http.ServeMux, c Config) { register(mux, c, every) }
 
-// errNoRecords is the answer where there is no store to read.
-var errNoRecords = errors.New("the handler keeps its records in its own memory (STORE_URL), where they cannot be read")
-
-func (p Page) list(w http.ResponseWriter, r *http.Request) {
-	limit := maxGates
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			p.fail(w, http.StatusBadRequest, fmt.Errorf("limit %q is not a number above 0", text))
-			return
-		}
-		limit = min(n, maxGates)
-	}
-	gates, err := p.newest(r.Context(), limit)
-	if err != nil {
-		p.fail(w, http.StatusServiceUnavailable, err)
-		return
-	}
-	p.json(w, http.StatusOK, map[string][]gate.View{"gates": gates})
-}
-
-func (p Page) one(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("gateId")
-	if p.Records == nil {
-		p.fail(w, http.StatusServiceUnavailable, errNoRecords)
-		return
-	}
-	e, ok, err := p.Records.Load(r.Context(), gate.KeyPrefix+id)
-	if err != nil {
-		p.fail(w, http.StatusServiceUnavailable, err)
-		return
-	}
-	if !ok {
-		p.fail(w, http.StatusNotFound, fmt.Errorf("there is no gate %q", id))
-		return
-	}
-	v, err := view(e)
-	if err != nil {
-		p.fail(w, http.StatusInternalServerError, err)
-		return
-	}
-	p.json(w, http.StatusOK, v)
-}
-
-// html renders the page in memory first, so that a fault in it is a status and not half a page.
-func (p Page) html(w http.ResponseWriter, r *http.Request, t *template.Template) {
-	data := struct {
-		Now    time.Time
-		Queues []Queue
-		Gates  []gate.View
-		Most   int
-		Error  string
-		CSS    template.CSS
-		JS     template.JS
-	}{Now: p.Clock(), Queues: p.Queues(r.Context()), Most: shownGates, CSS: template.CSS(pageCSS), JS: template.JS(pageJS)} //nolint:gosec // our own files
-	var err error
-	if data.Gates, err = p.newest(r.Context(), shownGates); err != nil {
-		data.Error = gate.Neutralise(err.Error())
-	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, data); err != nil {
-		p.fail(w, http.StatusInternalServerError, err)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "+
-		sourceHash(pageCSS)+"; script-src "+sourceHash(pageJS))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	p.write(w, b.Bytes())
-}
-
-// sourceHash names an inline style or script in a content security policy.
-func sourceHash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-func (p Page) fail(w http.ResponseWriter, status int, err error) {
-	p.json(w, status, map[string]string{"error": gate.Neutralise(err.Error())})
-}
-
-func (p Page) json(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written as JSON"}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	p.write(w, append(body, '\n'))
-}
-
-func (p Page) write(w http.ResponseWriter, body []byte) {
-	if _, err := w.Write(body); err != nil {
-		p.Log.Debug("answer not written", "error", err)
-	}
+// register is Register with another time between two looks of an open page.
+func register(mux *http.ServeMux, c Config, every time.Duration) {
+	d := desk{c}
+	page.New(page.Config{
+		Records: c.Records, Queues: d.queues, Clock: c.Clock, Log: c.Log, Where: "local host", Path: Path, Every: every,
+	}).Register(mux)
+	// The host's own guard looks at every request; a page that changes something does not rely on it.
+	own := http.NewCrossOriginProtection()
+	mux.Handle("POST /dead-letters/resend", own.Handler(d.acting(d.resend)))
+	mux.Handle("POST /dead-letters/drop", own.Handler(d.acting(d.drop)))
 }

@@ -34,6 +34,7 @@ type Invocation struct {
 	SessionID     string
 	DeliveryCount int // 1 at the first delivery
 	EnqueuedAt    time.Time
+	Trace         string // the sender's W3C traceparent, as the message carries it and unchecked
 	Body          []byte // the message as it was sent, or the timer's state
 }
 
@@ -45,6 +46,7 @@ type Handler func(ctx context.Context, in Invocation) error
 // Config says what to serve.
 type Config struct {
 	Functions map[string]Handler // by the name of the function's folder
+	HTTP      HTTPFunction       // the one with an HTTP trigger, if there is one
 	Log       *slog.Logger       // nil is silent; see NewLog
 	Timeout   time.Duration      // how long one invocation may take; 0 means without a limit
 }
@@ -55,7 +57,12 @@ func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &server{Config: c, names: slices.Sorted(maps.Keys(c.Functions))}
+	names := slices.Collect(maps.Keys(c.Functions))
+	if c.HTTP.Handler != nil {
+		names = append(names, c.HTTP.Name)
+	}
+	slices.Sort(names)
+	return &server{Config: c, names: names}
 }
 
 type server struct {
@@ -68,6 +75,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	handle, ok := s.Functions[name]
 	switch {
+	case s.HTTP.takes(r):
+		s.handOn(w, r)
 	case name == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		write(w, http.StatusOK, ready{Functions: s.names})
 	case !ok && name != "":

@@ -65,15 +65,17 @@ func (sc *scope) attrs() []slog.Attr {
 
 // NewLog returns a log handler that writes each record to out as one line of JSON. A record that is
 // logged with the context of an invocation names that invocation and is also returned in the answer's
-// Logs, because the host does not know which invocation a line on stdout belongs to. No line ever
-// holds an EV2 marker, wherever in the record it was. Records may be logged by many goroutines.
-func NewLog(out io.Writer, level slog.Leveler) slog.Handler {
-	return &logHandler{out: &lineWriter{w: out}, level: level}
+// Logs, because the host does not know which invocation a line on stdout belongs to. What more finds in a
+// record's context is added to its line. No line ever holds an EV2 marker, wherever in the record it was.
+// Records may be logged by many goroutines.
+func NewLog(out io.Writer, level slog.Leveler, more ...func(context.Context) []slog.Attr) slog.Handler {
+	return &logHandler{out: &lineWriter{w: out}, level: level, more: more}
 }
 
 type logHandler struct {
 	out   *lineWriter
 	level slog.Leveler
+	more  []func(context.Context) []slog.Attr
 	with  []func(slog.Handler) slog.Handler // the attributes and groups added so far, in order
 }
 
@@ -92,7 +94,7 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 
 func (h *logHandler) adding(f func(slog.Handler) slog.Handler) *logHandler {
 	with := append(h.with[:len(h.with):len(h.with)], f)
-	return &logHandler{out: h.out, level: h.level, with: with}
+	return &logHandler{out: h.out, level: h.level, more: h.more, with: with}
 }
 
 // Handle implements slog.Handler.
@@ -115,6 +117,9 @@ func (h *logHandler) render(ctx context.Context, sc *scope, r slog.Record) (stri
 	var inner slog.Handler = slog.NewJSONHandler(&buf, nil)
 	if sc != nil {
 		inner = inner.WithAttrs(sc.attrs())
+	}
+	for _, attrs := range h.more {
+		inner = inner.WithAttrs(attrs(ctx))
 	}
 	for _, f := range h.with {
 		inner = f(inner)

@@ -15,7 +15,36 @@ func metadata(m map[string]json.RawMessage) Invocation {
 		SessionID:     scalar(m["SessionId"]),
 		DeliveryCount: count,
 		EnqueuedAt:    timestamp(scalar(m["EnqueuedTimeUtc"])),
+		Trace:         trace(m),
 	}
+}
+
+// trace returns the traceparent among the message's own properties, which the host sends under two names. The
+// libraries for Service Bus write it as Diagnostic-Id too, the older ones in a form of their own
+// (azure-sdk-for-net, MessagingClientDiagnostics.cs).
+func trace(m map[string]json.RawMessage) string {
+	for _, under := range []string{"ApplicationProperties", "UserProperties"} {
+		properties := object(m[under])
+		for _, name := range []string{"traceparent", "Diagnostic-Id"} {
+			if text := scalar(properties[name]); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// object returns the fields of a metadata value, which may come as JSON inside a string like a scalar; none when it
+// is no object.
+func object(raw json.RawMessage) map[string]json.RawMessage {
+	if text, ok := unquote(raw); ok {
+		raw = json.RawMessage(text)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
 }
 
 // scalar returns the text of a metadata value. The host sends scalars as JSON inside a string,

@@ -23,7 +23,7 @@ type Settings struct {
 	ArtifactsURL *url.URL // base, no trailing slash
 	GangwayToken Secret   // empty when none is set
 
-	GangwayTokenURI string // the Key Vault secret that holds the token, in place of GangwayToken; empty when none is set
+	GangwayTokenURI string // the secret of Key Vault (a URI) or Secrets Manager (an ARN) that holds the token, in place of GangwayToken; empty when none is set
 
 	QueueURL Secret // http(s)://host[:port]; a secret because other forms hold a key
 	StoreURL Secret // a form that StoreForm takes; a secret for the same reason
@@ -39,6 +39,8 @@ type Settings struct {
 
 	Port     int // 1-65535
 	LogLevel slog.Level
+
+	Traces, Metrics bool // whether a collector is named for them; the SDK of OpenTelemetry reads where it is
 }
 
 // raw is the one list of settings. All fields are strings, so that envconfig finds nothing to stop
@@ -47,7 +49,7 @@ type Settings struct {
 type raw struct {
 	GangwayURL      string `envconfig:"GANGWAY_URL" default:"https://gangway-ci.apps.ci.l2s4.p1.openshiftapps.com" desc:"base URL of Gangway; a trailing /v1/executions is removed"`
 	GangwayToken    string `envconfig:"GANGWAY_TOKEN" desc:"bearer token for Gangway; in Azure a Key Vault reference"`
-	GangwayTokenURI string `envconfig:"GANGWAY_TOKEN_URI" desc:"in place of GANGWAY_TOKEN the Key Vault secret that holds it, https://<vault>.vault.azure.net/secrets/<name>, read again when Gangway refuses the token"`
+	GangwayTokenURI string `envconfig:"GANGWAY_TOKEN_URI" desc:"in place of GANGWAY_TOKEN the secret that holds it, read again when Gangway refuses the token: in Azure of Key Vault, https://<vault>.vault.azure.net/secrets/<name>; in AWS of Secrets Manager, its ARN, arn:aws:secretsmanager:<region>:<account>:secret:<name>"`
 	ProwURL         string `envconfig:"PROW_URL" default:"https://prow.ci.openshift.org" desc:"base URL of Deck; a trailing /prowjob is removed"`
 	ArtifactsURL    string `envconfig:"ARTIFACTS_URL" default:"https://storage.googleapis.com" desc:"where the artifacts bucket is read"`
 	QueueURL        string `envconfig:"QUEUE_URL" need:"yes" desc:"where the queues are: sb://<namespace>.servicebus.windows.net, a Service Bus connection string, http://host:port (local host), or an SQS form"`
@@ -61,6 +63,8 @@ type raw struct {
 	CompletionQueue string `envconfig:"COMPLETION_QUEUE" default:"gate-completion" desc:"name of the queue of progress and completion messages"`
 	Port            string `envconfig:"FUNCTIONS_CUSTOMHANDLER_PORT" default:"8080" desc:"port the handler listens on; set by the Functions host"`
 	LogLevel        string `envconfig:"LOG_LEVEL" default:"info" desc:"debug, info, warn or error"`
+	OTLPEndpoint    string `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"base URL of an OpenTelemetry collector, for traces and metrics by OTLP over HTTP; without it there are none"`
+	OTLPHeaders     string `envconfig:"OTEL_EXPORTER_OTLP_HEADERS" desc:"headers for the collector, name=value,name=value; may hold a key"`
 }
 
 // Setting describes one variable for people.

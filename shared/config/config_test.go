@@ -149,8 +149,8 @@ func TestDescribe(t *testing.T) {
 		}
 		seen[s.Name] = true
 	}
-	if len(seen) != 16 {
-		t.Errorf("%d settings, want the 16 that the README lists", len(seen))
+	if len(seen) != 18 {
+		t.Errorf("%d settings, want the 18 that the README lists", len(seen))
 	}
 }
 

@@ -46,6 +46,7 @@ func (r *raw) parse() (Settings, error) {
 	}
 	r.urls(&p, &s)
 	r.queueNames(&p)
+	r.telemetry(&p, &s)
 	return s, errors.Join(p...)
 }
 

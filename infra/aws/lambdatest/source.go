@@ -21,7 +21,18 @@ type Source struct {
 	Batch    int32         // most messages of one event
 	Limit    time.Duration // of an invocation
 	Function *Function
+
+	// Repeat says of each message, the first being 1, whether it is handed over a second time although it was
+	// done with, as a standard queue may; nil repeats none. The copy comes with a later batch, and such a source
+	// hands over what it has in reverse order.
+	Repeat func(n int) bool
+
+	seen, repeated int
+	late           []types.Message // copies that are still to be handed over
 }
+
+// Repeated is how many copies were handed over. It must not be asked while a turn is under way.
+func (s *Source) Repeated() int { return s.repeated }
 
 // hidden is how long a message that is being handled is hidden from others.
 const hidden = 10 * time.Minute
@@ -36,16 +47,34 @@ func (s *Source) Turn(ctx context.Context, wait time.Duration) (n int, err error
 		VisibilityTimeout:           int32(hidden / time.Second), //nolint:gosec // a constant
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
-	if err != nil || len(out.Messages) == 0 {
+	if err != nil || len(out.Messages)+len(s.late) == 0 {
 		return 0, err
 	}
-	failed, err := s.invoke(ctx, out.Messages)
+	failed, err := s.invoke(ctx, s.mixed(out.Messages))
 	for _, m := range out.Messages {
 		if again := err != nil || slices.Contains(failed, aws.ToString(m.MessageId)); s.settle(ctx, m, again) != nil {
 			return len(out.Messages), ctx.Err()
 		}
 	}
 	return len(out.Messages), err
+}
+
+// mixed returns the batch as it is handed over, with the copies of earlier messages, and sets aside those that
+// will come again.
+func (s *Source) mixed(batch []types.Message) []types.Message {
+	if s.Repeat == nil {
+		return batch
+	}
+	over := slices.Concat(batch, s.late)
+	slices.Reverse(over)
+	s.repeated += len(s.late)
+	s.late = nil
+	for _, m := range batch {
+		if s.seen++; s.Repeat(s.seen) {
+			s.late = append(s.late, m)
+		}
+	}
+	return over
 }
 
 func (s *Source) settle(ctx context.Context, m types.Message, again bool) error {

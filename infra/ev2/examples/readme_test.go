@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func help(t *testing.T, command string) string {
 	var out strings.Builder
 	world := cli.World{
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, HTTP: http.DefaultTransport, Clock: time.Now,
-		Open:    func(string) (cli.Queue, error) { return nil, os.ErrInvalid },
+		Open:    func(context.Context, string) (cli.Queue, error) { return nil, os.ErrInvalid },
 		NewID:   func() string { return "1" },
 		Signals: func() <-chan os.Signal { return nil },
 	}

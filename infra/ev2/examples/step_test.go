@@ -91,7 +91,7 @@ func sentBy(t *testing.T, args []string) gate.Gating {
 	var stdout, stderr strings.Builder
 	cli.Run(t.Context(), args, cli.Settings{QueueURL: "http://queues.example", LogLevel: slog.LevelError}, cli.World{
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-		Open: func(string) (cli.Queue, error) { return &s, nil },
+		Open: func(context.Context, string) (cli.Queue, error) { return &s, nil },
 		HTTP: http.DefaultTransport, Clock: time.Now, NewID: func() string { return "1" },
 		Signals: func() <-chan os.Signal { return nil },
 	})

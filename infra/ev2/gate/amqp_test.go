@@ -2,12 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +56,10 @@ func newNamespace(t *testing.T) *namespace {
 func connection(address string) string {
 	return "Endpoint=sb://" + address + ";SharedAccessKeyName=test;SharedAccessKey=a2V5;UseDevelopmentEmulator=true"
 }
+
+func (n *namespace) queueURL() string         { return connection(n.address) }
+func (n *namespace) host() string             { return n.address }
+func (n *namespace) at(address string) string { return connection(address) }
 
 // next takes the next message of a queue.
 func (n *namespace) next(name string) []byte {
@@ -119,54 +120,6 @@ func (n *namespace) wantEmpty(name string) {
 
 func passed() gate.Notice {
 	return gate.Notice{Kind: gate.KindCompletion, GateID: "g", JobName: "job", Outcome: gate.Succeeded, Passed: true}
-}
-
-func TestVerdictsOverAMQP(t *testing.T) {
-	n := newNamespace(t)
-	marker := gate.Marker(gate.InfraPreconditionEligible)
-	failed := gate.Notice{
-		Kind: gate.KindCompletion, JobName: "job", Outcome: gate.Failed, Retry: gate.InfraPreconditionEligible,
-		Marker: marker, Error: marker + ": the job failed",
-	}
-	for id, c := range map[string]struct {
-		notice gate.Notice
-		code   int
-		out    string
-	}{
-		"a": {passed(), 0, "gate a passed: succeeded; job job\n"},
-		"b": {failed, 1, "gate b did not pass: failed; job job\n" + marker + ": the job failed\n"},
-		"c": {gate.Notice{Kind: gate.KindCompletion, JobName: "job", Outcome: gate.Rejected, Error: "x"}, 2, "gate c did not pass: rejected; job job\nx\n"},
-	} {
-		p := start(t, connection(n.address), runArgs("--gate-id", id)...)
-		if g, _, err := gate.ParseGating(n.next("gate-submit")); err != nil || g.GateID != id {
-			t.Errorf("gating message %+v, %v", g, err)
-		}
-		c.notice.GateID = id
-		n.answer(gate.Notice{Kind: gate.KindProgress, GateID: id, Text: "job pending"})
-		n.answer(c.notice)
-		p.want(c.code)
-		if p.out.String() != c.out || !strings.Contains(p.err.String(), "job pending") {
-			t.Errorf("stdout %q, want %q\nstderr: %s", &p.out, c.out, &p.err)
-		}
-	}
-	n.wantEmpty("gate-completion")
-}
-
-func TestSameGateIDJoinsOverAMQP(t *testing.T) {
-	n := newNamespace(t)
-	first := start(t, connection(n.address), runArgs()...)
-	n.next("gate-submit")
-	n.untilWaiting()
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.cmd.Wait() // it was killed
-	second := start(t, connection(n.address), runArgs()...)
-	n.untilWaiting()
-	n.answer(passed())
-	second.want(0)
-	n.wantEmpty("gate-submit")
-	n.wantEmpty("gate-completion")
 }
 
 func TestSIGTERMOverAMQP(t *testing.T) {
@@ -239,78 +192,4 @@ func TestNoTokenForServiceBus(t *testing.T) {
 	if n := strings.Count(strings.ToLower(p.out.String()+p.err.String()), phrase); n != 1 {
 		t.Errorf("%q was printed %d times\nstdout: %s\nstderr: %s", phrase, n, &p.out, &p.err)
 	}
-}
-
-// door stands before a broker. Shut, it cuts and refuses connections, as a broker does that restarts.
-type door struct {
-	listener net.Listener
-	behind   string
-	refused  chan struct{} // one for each connection that was refused, while there is room
-
-	mu     sync.Mutex
-	isShut bool
-	inside []net.Conn
-}
-
-func openDoor(t *testing.T, behind string) *door {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &door{listener: l, behind: behind, refused: make(chan struct{}, 1)}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			d.enter(c)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		d.shut()
-	})
-	return d
-}
-
-func (d *door) enter(c net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.isShut {
-		_ = c.Close()
-		select {
-		case d.refused <- struct{}{}:
-		default:
-		}
-		return
-	}
-	b, err := net.Dial("tcp", d.behind)
-	if err != nil {
-		_ = c.Close()
-		return
-	}
-	d.inside = append(d.inside, c, b)
-	for _, way := range [][2]net.Conn{{b, c}, {c, b}} {
-		go func() {
-			_, _ = io.Copy(way[0], way[1])
-			_ = way[0].Close()
-		}()
-	}
-}
-
-func (d *door) shut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.isShut = true
-	for _, c := range d.inside {
-		_ = c.Close()
-	}
-	d.inside = nil
-}
-
-func (d *door) open() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.isShut = false
 }

@@ -17,7 +17,9 @@ import (
 
 	"prowgate/infra/ev2/gate/cli"
 	"prowgate/infra/ev2/gate/console"
+	"prowgate/infra/ev2/gate/onaws"
 	"prowgate/infra/ev2/gate/step"
+	"prowgate/shared/config"
 	"prowgate/shared/queue/queueurl"
 )
 
@@ -29,12 +31,25 @@ func main() {
 	}
 	os.Exit(cli.Run(context.Background(), os.Args[1:], settings, cli.World{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Open:    func(raw string) (cli.Queue, error) { return queueurl.Open(raw) },
+		Open:    open,
 		HTTP:    http.DefaultTransport,
+		Signed:  onaws.NewTransport(http.DefaultTransport, time.Now),
 		Clock:   time.Now,
 		NewID:   uuid.NewString,
 		Signals: signals,
 	}))
+}
+
+// open opens the queues of any form; SQS is one that only this program and the functions on AWS link.
+func open(ctx context.Context, raw string) (cli.Queue, error) {
+	form, err := config.QueueForm(raw)
+	switch {
+	case form != config.FormSQS:
+		return queueurl.Open(raw)
+	case err != nil:
+		return nil, fmt.Errorf("QUEUE_URL: %w", err)
+	}
+	return onaws.Queues(ctx, raw, time.Now)
 }
 
 // signals has room for the second one, so that it is not lost while the first is handled.

@@ -48,6 +48,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// far is the service's side of the queues; the test plays the functions behind it.
+type far interface {
+	queueURL() string
+	host() string             // its address
+	at(address string) string // the QUEUE_URL of the same service at another address
+	next(name string) []byte
+	answer(n gate.Notice)
+	wantEmpty(name string)
+}
+
+// overBoth runs a test over the local host's HTTP and over Service Bus's AMQP.
+func overBoth(t *testing.T, test func(t *testing.T, f far)) {
+	t.Helper()
+	t.Run("HTTP", func(t *testing.T) { test(t, newService(t)) })
+	t.Run("AMQP", func(t *testing.T) { test(t, newNamespace(t)) })
+}
+
 // service is the queues' side of prowgate over HTTP; the test plays the functions behind it.
 type service struct {
 	t      *testing.T
@@ -57,11 +74,14 @@ type service struct {
 	cuts   chan struct{} // one for each that was cut, while there is room
 }
 
-func newService(t *testing.T) *service {
+func newService(t *testing.T) *service { return newServiceLocking(t, time.Minute) }
+
+// newServiceLocking is a service whose completions are hidden that long from others when one takes them.
+func newServiceLocking(t *testing.T, lock time.Duration) *service {
 	s := &service{t: t, cuts: make(chan struct{}, 1), b: broker.New(broker.Config{Clock: time.Now, Queues: []broker.QueueConfig{
 		{Name: "gate-submit", DuplicateWindow: 10 * time.Minute},
 		{Name: "gate-cancel", DuplicateWindow: 10 * time.Minute},
-		{Name: "gate-completion", Sessions: true},
+		{Name: "gate-completion", Sessions: true, LockDuration: lock},
 	}})}
 	h := httpqueue.Handler(s.b)
 	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,6 +99,17 @@ func newService(t *testing.T) *service {
 		s.server.Close()
 	})
 	return s
+}
+
+func (s *service) queueURL() string         { return s.server.URL }
+func (s *service) host() string             { return s.server.Listener.Addr().String() }
+func (s *service) at(address string) string { return "http://" + address }
+
+func (s *service) wantEmpty(name string) {
+	s.t.Helper()
+	if c, err := s.b.Counts(s.t.Context(), name); err != nil || c.Active+c.Locked != 0 {
+		s.t.Errorf("%s holds %+v, %v", name, c, err)
+	}
 }
 
 // next takes the next message of a queue.
@@ -106,9 +137,29 @@ func (s *service) answer(n gate.Notice) {
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
-	out bytes.Buffer
-	err bytes.Buffer
+	out text
+	err text
 }
+
+// text is what a process has written so far.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (x *text) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.Write(p)
+}
+
+func (x *text) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.String()
+}
+
+func (x *text) Len() int { return len(x.String()) }
 
 func start(t *testing.T, queueURL string, args ...string) *process {
 	t.Helper()
@@ -127,14 +178,49 @@ func start(t *testing.T, queueURL string, args ...string) *process {
 	return p
 }
 
+// waitFor returns when the process has said that on stderr.
+func (p *process) waitFor(said string) {
+	p.t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		if strings.Contains(p.err.String(), said) {
+			return
+		}
+	}
+	p.t.Fatalf("it did not say %q\nstdout: %s\nstderr: %s", said, &p.out, &p.err)
+}
+
+func (p *process) signal(sig os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// want waits for the process's end and checks its exit code, and every byte that it wrote: no marker but the
+// one that a verdict on stdout begins with, and none of the texts for which EV2 retries.
 func (p *process) want(code int) {
 	p.t.Helper()
 	err := p.cmd.Wait()
+	out, said := p.out.String(), p.err.String()
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		p.t.Errorf("exit code %d (%v), want %d\nstdout: %s\nstderr: %s", got, err, code, &p.out, &p.err)
+		p.t.Errorf("exit code %d (%v), want %d\nstdout: %s\nstderr: %s", got, err, code, out, said)
 	}
-	if gate.HasMarker(p.err.String()) {
-		p.t.Errorf("a marker on stderr: %s", &p.err)
+	if gate.HasMarker(said) {
+		p.t.Errorf("a marker on stderr: %s", said)
+	}
+	rest := out
+	for _, retry := range []gate.Retry{gate.KnownIssueEligible, gate.InfraPreconditionEligible} {
+		rest = strings.Replace(rest, "\n"+gate.Marker(retry)+": ", "\n", 1)
+	}
+	if gate.HasMarker(rest) {
+		p.t.Errorf("a marker that does not begin the error: %s", out)
+	}
+	// The one that is said on purpose is a line of its own.
+	all := strings.ToLower(out + strings.Replace(said, "Z failed to get token: the step may be repeated\n", "", 1))
+	for _, phrase := range []string{"failed to establish a new connection", "failed to get token", "failed to connect to msi"} {
+		if strings.Contains(all, phrase) {
+			p.t.Errorf("EV2 would retry for %q:\n%s%s", phrase, out, said)
+		}
 	}
 }
 

@@ -50,12 +50,12 @@ func (b *Broker) loadSequence(db *sql.DB) error {
 func (b *Broker) loadMessages(db *sql.DB) error {
 	now := b.clock().UTC()
 	return each(db, `SELECT seq, queue, id, session, correlation, content_type, body, scheduled, ttl, available,
-		expires, deliveries, reason, text FROM broker_messages ORDER BY seq`, func(rows *sql.Rows) error {
+		expires, deliveries, reason, text, trace FROM broker_messages ORDER BY seq`, func(rows *sql.Rows) error {
 		it := &item{}
 		var name string
 		var scheduled, available, expires int64
 		if err := rows.Scan(&it.seq, &name, &it.m.ID, &it.m.SessionID, &it.m.CorrelationID, &it.m.ContentType,
-			&it.m.Body, &scheduled, &it.m.TTL, &available, &expires, &it.deliveries, &it.reason, &it.text); err != nil {
+			&it.m.Body, &scheduled, &it.m.TTL, &available, &expires, &it.deliveries, &it.reason, &it.text, &it.m.Trace); err != nil {
 			return err
 		}
 		it.m.ScheduledAt, it.available, it.expires = moment(scheduled), moment(available), moment(expires)

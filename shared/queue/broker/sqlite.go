@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS broker_messages (
 	expires      INTEGER NOT NULL,
 	deliveries   INTEGER NOT NULL,
 	reason       TEXT NOT NULL,
-	text         TEXT NOT NULL
+	text         TEXT NOT NULL,
+	trace        TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS broker_ids (
 	queue TEXT NOT NULL,
@@ -39,8 +40,8 @@ CREATE INDEX IF NOT EXISTS broker_ids_until ON broker_ids (until);
 // The statements that change the tables; moments are nanoseconds since 1970, 0 for none.
 const (
 	sqlInsert = `INSERT INTO broker_messages
-		(seq, queue, id, session, correlation, content_type, body, scheduled, ttl, available, expires, deliveries, reason, text)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', '')`
+		(seq, queue, id, session, correlation, content_type, body, scheduled, ttl, available, expires, deliveries, reason, text, trace)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', '', ?)`
 	sqlRemember = `INSERT INTO broker_ids (queue, id, until) VALUES (?, ?, ?)
 		ON CONFLICT (queue, id) DO UPDATE SET until = excluded.until`
 	sqlPrune     = `DELETE FROM broker_ids WHERE until <= ?`
@@ -59,6 +60,9 @@ func newSQLite(db *sql.DB) (*sqlite, error) {
 	if _, err := db.Exec(schema); err != nil {
 		return nil, fmt.Errorf("create the broker's tables: %w", err)
 	}
+	if err := addTrace(db); err != nil {
+		return nil, fmt.Errorf("bring the broker's tables up to date: %w", err)
+	}
 	s := &sqlite{db: db, statements: map[string]*sql.Stmt{}}
 	for _, text := range []string{sqlInsert, sqlRemember, sqlPrune, sqlDelivered, sqlRemove, sqlMove} {
 		stmt, err := db.Prepare(text) //nolint:sqlclosecheck // kept until close
@@ -68,6 +72,16 @@ func newSQLite(db *sql.DB) (*sqlite, error) {
 		s.statements[text] = stmt
 	}
 	return s, nil
+}
+
+// addTrace adds the column that files of before traces lack.
+func addTrace(db *sql.DB) error {
+	var there int
+	err := db.QueryRow(`SELECT COUNT(*) FROM pragma_table_info('broker_messages') WHERE name = 'trace'`).Scan(&there)
+	if err == nil && there == 0 {
+		_, err = db.Exec(`ALTER TABLE broker_messages ADD COLUMN trace TEXT NOT NULL DEFAULT ''`)
+	}
+	return err
 }
 
 func (s *sqlite) close() error {
@@ -85,7 +99,7 @@ func (s *sqlite) insert(a arrival) error {
 	}
 	steps := []step{{sqlInsert, []any{
 		a.item.seq, a.queue, m.ID, m.SessionID, m.CorrelationID, m.ContentType, m.Body, stamp(m.ScheduledAt),
-		int64(m.TTL), stamp(a.item.available), stamp(a.item.expires),
+		int64(m.TTL), stamp(a.item.available), stamp(a.item.expires), m.Trace,
 	}}}
 	if !a.remember.IsZero() {
 		steps = append(steps, step{sqlRemember, []any{a.queue, m.ID, stamp(a.remember)}})

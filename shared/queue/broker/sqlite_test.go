@@ -81,6 +81,23 @@ func TestLocksOfAFormerProcessAreReleased(t *testing.T) {
 	}
 }
 
+// A file of before traces gets the column that it lacks, and keeps its messages.
+func TestTraceInTheFile(t *testing.T) {
+	path, h := filepath.Join(t.TempDir(), "data.db"), newHands()
+	send(t, reopen(t, path, h), "plain", queue.Message{ID: "m-1"})
+	if _, err := openFile(t, path).Exec(`ALTER TABLE broker_messages DROP COLUMN trace`); err != nil {
+		t.Fatal(err)
+	}
+	send(t, reopen(t, path, h), "plain", queue.Message{ID: "m-2", Trace: "00-a-b-01"})
+	b := reopen(t, path, h)
+	for _, want := range []queue.Message{{ID: "m-1"}, {ID: "m-2", Trace: "00-a-b-01"}} {
+		d, ok, err := b.ReceiveAndDelete(t.Context(), "plain", "", 0)
+		if err != nil || !ok || d.ID != want.ID || d.Trace != want.Trace {
+			t.Errorf("ok %t, %v, trace %q of %s, want %+v", ok, err, d.Trace, d.ID, want)
+		}
+	}
+}
+
 func TestSequenceNeverRepeats(t *testing.T) {
 	path, h := filepath.Join(t.TempDir(), "data.db"), newHands()
 	last := int64(0)

@@ -71,6 +71,7 @@ func (c *Client) Send(ctx context.Context, name string, m queue.Message) error {
 	h := http.Header{}
 	h.Set("Content-Type", cmp.Or(m.ContentType, queue.ContentType))
 	h.Set(propertiesHeader, value)
+	setTrace(h, m.Trace)
 	_, err = c.do(ctx, call{op: op, method: http.MethodPost, queue: name, path: []string{"messages"}, header: h, body: m.Body, want: http.StatusCreated})
 	return err
 }
@@ -101,7 +102,7 @@ func (c *Client) head(ctx context.Context, k call, session string, wait time.Dur
 	if err != nil {
 		return queue.Delivery{}, false, &fault.Error{Kind: fault.MayHaveHappened, Op: k.op, Err: err}
 	}
-	d.ContentType, d.Body = a.header.Get("Content-Type"), a.body
+	d.ContentType, d.Trace, d.Body = a.header.Get("Content-Type"), readTrace(a.header.Get(traceHeader)), a.body
 	return d, true, nil
 }
 

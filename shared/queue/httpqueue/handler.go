@@ -85,7 +85,7 @@ func (s server) send(w http.ResponseWriter, r *http.Request, t target) {
 		fail(w, http.StatusBadRequest, problem{bad.Error(), codeBadRequest, bad.property})
 		return
 	}
-	m.ContentType = r.Header.Get("Content-Type")
+	m.ContentType, m.Trace = r.Header.Get("Content-Type"), readTrace(r.Header.Get(traceHeader))
 	m.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		fail(w, http.StatusRequestEntityTooLarge, problem{Error: "the body has more than 262144 bytes", Code: codeTooLarge})

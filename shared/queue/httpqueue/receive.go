@@ -72,6 +72,7 @@ func deliver(ctx context.Context, w http.ResponseWriter, status int, d queue.Del
 	}
 	w.Header().Set(propertiesHeader, value)
 	w.Header().Set("Content-Type", d.ContentType)
+	setTrace(w.Header(), d.Trace)
 	w.WriteHeader(status)
 	if _, err := w.Write(d.Body); err != nil {
 		return err

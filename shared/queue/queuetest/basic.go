@@ -29,6 +29,7 @@ func sendReceiveComplete(b *bench) {
 }
 
 func orderKept(b *bench) {
+	b.need(Order)
 	for i := range 20 {
 		b.send(b.Plain, text(fmt.Sprint("m-", i)))
 	}
@@ -60,6 +61,24 @@ func intact(b *bench) {
 	got = b.take(b.Plain, "bare")
 	if got.ContentType != queue.ContentType || len(got.Body) != 0 {
 		b.Errorf("bare message: content type %q, body %q; want %q and none", got.ContentType, got.Body, queue.ContentType)
+	}
+}
+
+func traceArrives(b *bench) {
+	m := text("traced")
+	m.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	b.send(b.Plain, m)
+	d := b.receive(b.Plain)
+	if d.Trace != m.Trace {
+		b.Errorf("trace %q at the first delivery, want %q", d.Trace, m.Trace)
+	}
+	b.abandon(b.Plain, d)
+	if d := b.take(b.Plain, "traced"); d.Trace != m.Trace {
+		b.Errorf("trace %q at the second delivery, want %q", d.Trace, m.Trace)
+	}
+	b.send(b.Plain, text("untraced"))
+	if d := b.take(b.Plain, "untraced"); d.Trace != "" {
+		b.Errorf("trace %q of a message that was sent without", d.Trace)
 	}
 }
 
@@ -105,7 +124,7 @@ func scheduledNotBefore(b *bench) {
 }
 
 func scheduledInOrder(b *bench) {
-	b.need(Scheduling)
+	b.need(Scheduling, Order)
 	b.needTime()
 	b.send(b.Plain, b.scheduled("third", 9*time.Second))
 	b.send(b.Plain, b.scheduled("first", 3*time.Second))

@@ -42,6 +42,7 @@ type Capability string
 
 // The capabilities that a Harness may lack.
 const (
+	Order             Capability = "messages in the order of their arrival"
 	DeadLetterQueue   Capability = "receive from <queue>/$deadletterqueue"
 	DeadLetterReason  Capability = "say why a message was dead-lettered"
 	TimeToLive        Capability = "time-to-live of a message"
@@ -50,6 +51,7 @@ const (
 	LockTokens        Capability = "conflict when an old lock settles"
 	RefuseNoSession   Capability = "refuse a message without session"
 	RefuseTooLarge    Capability = "refuse a body above 256 KB before sending"
+	Supplementary     Capability = "characters beyond U+FFFF"
 	DuplicateLifetime Capability = "remember an id after its message is done"
 )
 
@@ -65,6 +67,11 @@ func checks() []check {
 		{"send, receive, complete", sendReceiveComplete},
 		{"order is kept", orderKept},
 		{"body and properties arrive intact", intact},
+		{"the sender's trace arrives", traceArrives},
+		{"hostile bodies and ids arrive intact", hostileContent},
+		{"characters beyond U+FFFF arrive intact", supplementary},
+		{"control characters in an id arrive or are refused", controlCharacters},
+		{"the largest body arrives intact", largest},
 		{"queues are apart", queuesApart},
 		{"a body above the limit is refused", tooLarge},
 		{"scheduled: not before its time", scheduledNotBefore},
@@ -76,6 +83,7 @@ func checks() []check {
 		{"duplicate after the window is accepted", duplicateAfterWindow},
 		{"same id in a plain queue is delivered twice", sameIDInPlain},
 		{"abandon: redelivered with count", abandonRedelivers},
+		{"abandon: redelivered before what came later", abandonKeepsItsPlace},
 		{"lock expiry: redelivered with count", lockExpiryRedelivers},
 		{"a locked message is nobody else's", lockedIsHidden},
 		{"settling with an old lock is a conflict without effect", oldLock},
@@ -93,11 +101,18 @@ func checks() []check {
 	}
 }
 
-// Run runs every check against a fresh harness each.
+// Run runs every check against a fresh harness each. An implementation has every capability that its harness
+// does not name in Lacks: a check of one that it has not fails, and one that it lacks is skipped with the reason.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	for _, c := range checks() {
 		t.Run(c.name, func(t *testing.T) {
-			c.run(&bench{T: t, Harness: open(t), ctx: t.Context()})
+			b := &bench{T: t, Harness: open(t), ctx: t.Context()}
+			for capability, why := range b.Lacks {
+				if why == "" {
+					t.Errorf("no reason why this lacks %q", capability)
+				}
+			}
+			c.run(b)
 		})
 	}
 }

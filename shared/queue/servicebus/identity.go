@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"prowgate/shared/azureid"
 )
 
 // ErrToken is in the chain of every error that is there because an identity gave no token. Its text is one
@@ -20,19 +21,11 @@ var ErrToken = errors.New("failed to get token")
 // scope is that of Service Bus (azservicebus, internal/sbauth/token_provider.go).
 const scope = "https://servicebus.azure.net//.default"
 
-// defaultIdentity is the managed identity that AZURE_CLIENT_ID names or, without it, the first that
-// azidentity's default chain finds. That chain is also used when AZURE_TENANT_ID is set: then the client
-// id belongs to a workload identity or a service principal.
+// defaultIdentity is the identity of this process, with a limit on each request for a token.
 func defaultIdentity(limit time.Duration) (azcore.TokenCredential, error) {
-	var cred azcore.TokenCredential
-	var err error
-	if id := os.Getenv("AZURE_CLIENT_ID"); id != "" && os.Getenv("AZURE_TENANT_ID") == "" {
-		cred, err = azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(id)})
-	} else {
-		cred, err = azidentity.NewDefaultAzureCredential(nil)
-	}
+	cred, err := azureid.New()
 	if err != nil {
-		return nil, fmt.Errorf("no Azure identity: %w", err)
+		return nil, err
 	}
 	return bounded{cred, limit}, nil
 }

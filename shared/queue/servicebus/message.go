@@ -31,6 +31,23 @@ func objection(m queue.Message) string {
 	return ""
 }
 
+// The properties that carry a traceparent; the second is what the SDKs of other languages write
+// (azure-sdk-for-net, MessagingClientDiagnostics.cs).
+const (
+	propertyTrace      = "traceparent"
+	propertyDiagnostic = "Diagnostic-Id"
+)
+
+// traceOf returns the trace that a message carries.
+func traceOf(properties map[string]any) string {
+	for _, name := range []string{propertyTrace, propertyDiagnostic} {
+		if text, ok := properties[name].(string); ok {
+			return text
+		}
+	}
+	return ""
+}
+
 func outgoing(m queue.Message) *azservicebus.Message {
 	kind := cmp.Or(m.ContentType, queue.ContentType)
 	out := &azservicebus.Message{
@@ -42,6 +59,9 @@ func outgoing(m queue.Message) *azservicebus.Message {
 	}
 	if m.TTL > 0 {
 		out.TimeToLive = &m.TTL
+	}
+	if m.Trace != "" {
+		out.ApplicationProperties = map[string]any{propertyTrace: m.Trace}
 	}
 	return out
 }
@@ -57,7 +77,7 @@ func incoming(m *azservicebus.ReceivedMessage) queue.Delivery {
 	return queue.Delivery{
 		Message: queue.Message{
 			ID: m.MessageID, SessionID: deref(m.SessionID), CorrelationID: deref(m.CorrelationID), ContentType: deref(m.ContentType),
-			Body: m.Body, ScheduledAt: deref(m.ScheduledEnqueueTime), TTL: deref(m.TimeToLive),
+			Trace: traceOf(m.ApplicationProperties), Body: m.Body, ScheduledAt: deref(m.ScheduledEnqueueTime), TTL: deref(m.TimeToLive),
 		},
 		Lock: lockOf(m), Sequence: deref(m.SequenceNumber), DeliveryCount: int(m.DeliveryCount),
 		EnqueuedAt: deref(m.EnqueuedTime), LockedUntil: deref(m.LockedUntil),

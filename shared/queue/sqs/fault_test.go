@@ -49,8 +49,7 @@ func open(t *testing.T, tr *transport) *sqs.Queues {
 	return q
 }
 
-// Before the work: no connection, a refusal, too much at once. After it: the answer is lost, cut off, or
-// says that the server broke.
+// The codes of this service, and each call at both moments; package awsfault has the rest of the rule.
 func TestKindsOfFailure(t *testing.T) {
 	code := func(name string) string { return `{"__type":"com.amazonaws.sqs#` + name + `","message":"no"}` }
 	for _, c := range []struct {
@@ -59,15 +58,12 @@ func TestKindsOfFailure(t *testing.T) {
 		want fault.Kind
 	}{
 		{"refused connection", transport{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, fault.NothingHappened},
-		{"no such host", transport{err: &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}}, fault.NothingHappened},
-		{"throttled", transport{status: 400, body: code("RequestThrottled")}, fault.NothingHappened},
-		{"too many", transport{status: 429}, fault.NothingHappened},
+		{"too many in flight", transport{status: 400, body: code("OverLimit")}, fault.NothingHappened},
+		{"key throttled", transport{status: 400, body: code("KmsThrottled")}, fault.NothingHappened},
 		{"no such queue", transport{status: 400, body: code("QueueDoesNotExist")}, fault.Refused},
-		{"no right", transport{status: 403, body: code("AccessDeniedException")}, fault.Refused},
 		{"lock gone", transport{status: 400, body: code("ReceiptHandleIsInvalid")}, fault.Conflict},
+		{"not held", transport{status: 400, body: code("MessageNotInflight")}, fault.Conflict},
 		{"reset", transport{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, fault.MayHaveHappened},
-		{"time-out", transport{err: context.DeadlineExceeded}, fault.MayHaveHappened},
-		{"server error", transport{status: 500, body: code("InternalFailure")}, fault.MayHaveHappened},
 		{"unavailable", transport{status: 503}, fault.MayHaveHappened},
 		{"cut off", transport{status: 200, body: `{"MessageId":`}, fault.MayHaveHappened},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
 	"prowgate/shared/fault"
@@ -139,7 +140,7 @@ func TestFailedHopLosesNothing(t *testing.T) {
 		if err := q.Send(t.Context(), "q", queue.Message{ID: "m", ScheduledAt: l.now.Add(20 * time.Minute)}); err != nil {
 			t.Fatal(err)
 		}
-		c.plan(l, fmt.Errorf("away"))
+		c.plan(l, &smithy.GenericAPIError{Code: "InternalFailure"})
 		if _, ok, err := q.Receive(t.Context(), "q", "", time.Hour); ok || !fault.Is(err, fault.MayHaveHappened) {
 			t.Errorf("%s: received %t, %v", c.name, ok, err)
 		}

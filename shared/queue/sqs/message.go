@@ -18,6 +18,7 @@ const (
 	attributeContentType = "ContentType"
 	attributeCorrelation = "CorrelationId"
 	attributeSession     = "SessionId"
+	attributeTrace       = "traceparent"
 	attributeScheduled   = "ScheduledAt" // RFC 3339
 	attributeEncoding    = "Encoding"    // base64: of a body that SQS would not take
 )
@@ -27,7 +28,9 @@ const encodingBase64 = "base64"
 // encode returns the message as SQS takes it: attributes are never empty, nor is the body.
 func encode(m queue.Message, now time.Time) (body string, attributes map[string]string) {
 	attributes = map[string]string{attributeContentType: cmp.Or(m.ContentType, queue.ContentType)}
-	for key, value := range map[string]string{attributeID: m.ID, attributeCorrelation: m.CorrelationID, attributeSession: m.SessionID} {
+	for key, value := range map[string]string{
+		attributeID: m.ID, attributeCorrelation: m.CorrelationID, attributeSession: m.SessionID, attributeTrace: m.Trace,
+	} {
 		if value != "" {
 			attributes[key] = value
 		}
@@ -57,6 +60,7 @@ func Decode(id, body string, attributes map[string]string) (queue.Message, error
 		ContentType:   cmp.Or(attributes[attributeContentType], queue.ContentType),
 		CorrelationID: attributes[attributeCorrelation],
 		SessionID:     attributes[attributeSession],
+		Trace:         attributes[attributeTrace],
 		Body:          []byte(body),
 	}
 	var err error

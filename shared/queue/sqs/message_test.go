@@ -23,6 +23,18 @@ func TestBodiesThatSQSWouldNotTake(t *testing.T) {
 	}
 }
 
+func TestTraceIsAnAttribute(t *testing.T) {
+	m := queue.Message{ID: "m", ContentType: queue.ContentType, Trace: "00-a-b-01", Body: []byte("{}")}
+	body, attributes := encode(m, time.Time{})
+	if attributes["traceparent"] != m.Trace {
+		t.Errorf("attributes %v", attributes)
+	}
+	got, err := Decode("x", body, attributes)
+	if diff := cmp.Diff(m, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
 func TestMessageFromElsewhere(t *testing.T) {
 	got, err := Decode("sqs-id", `{"gateId":"g"}`, nil)
 	want := queue.Message{ID: "sqs-id", ContentType: queue.ContentType, Body: []byte(`{"gateId":"g"}`)}

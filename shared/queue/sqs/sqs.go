@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"prowgate/shared/awsfault"
 	"prowgate/shared/fault"
 	"prowgate/shared/queue"
 )
@@ -51,7 +52,7 @@ type API interface {
 }
 
 // Queues are the queues of one account in one region. They retry nothing and may be used by many
-// goroutines at once; see fault.go for the kinds of their errors.
+// goroutines at once; see package awsfault for the kinds of their errors.
 type Queues struct {
 	api   API
 	base  string // a queue's URL is this, a slash and its name
@@ -74,6 +75,7 @@ func Open(cfg aws.Config, raw string, clock func() time.Time) (*Queues, error) {
 			o.BaseEndpoint = aws.String(u.Scheme + "://" + u.Host)
 		}
 		o.Retryer = aws.NopRetryer{} // the caller repeats, with the same message id
+		o.HTTPClient = awsfault.Watch(o.HTTPClient)
 	})
 	return New(client, base, clock), nil
 }

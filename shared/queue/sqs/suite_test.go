@@ -2,7 +2,6 @@ package sqs_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/google/go-cmp/cmp"
 
 	"prowgate/infra/wire"
 	"prowgate/shared/queue"
@@ -32,23 +30,11 @@ func at(address string) aws.Config {
 	return cfg
 }
 
-// unordered are the checks of the suite that a queue without order cannot pass. Their other halves are in
-// this file.
-func unordered(t *testing.T) bool {
-	_, check, _ := strings.Cut(t.Name(), "/")
-	return slices.Contains([]string{
-		"order_is_kept", "abandon:_redelivered_with_count", "too_many_deliveries:_dead-letter_with_reason",
-	}, check)
-}
-
 func TestSuiteOverTheWire(t *testing.T) {
 	cfg := at(wire.Start(t, "sqs.mjs"))
 	admin := awssqs.NewFromConfig(cfg)
 	var made atomic.Int64
 	queuetest.Run(t, func(t *testing.T) queuetest.Harness {
-		if unordered(t) {
-			t.Skip("not supported: standard queues of SQS keep no order")
-		}
 		plain := fmt.Sprint("plain-", made.Add(1))
 		base := createWithDeadLetters(t, admin, plain)
 		q, err := sqs.Open(cfg, "sqs:"+base, time.Now)
@@ -59,7 +45,9 @@ func TestSuiteOverTheWire(t *testing.T) {
 			Sender: q, Receiver: q, Plain: plain,
 			MaxDeliveries: 3, Patience: 5 * time.Second,
 			Lacks: map[queuetest.Capability]string{
+				queuetest.Order:            "standard queues of SQS keep none",
 				queuetest.DeadLetterReason: "SQS does not say why it moved a message",
+				queuetest.Supplementary:    "the test's server refuses what SQS itself takes (SQS API, SendMessage)",
 				queuetest.TimeToLive:       "SQS has a retention of a queue and none of a message",
 				queuetest.LockTokens:       "SQS may take an old receipt handle for a good one",
 			},
@@ -124,31 +112,5 @@ func TestCopiesArrive(t *testing.T) {
 	send(t, q, "g1.tick.2", "g1.tick.2")
 	if a, b := receive(t, q, "q"), receive(t, q, "q"); a.ID != "g1.tick.2" || b.ID != a.ID || a.Lock == b.Lock {
 		t.Errorf("got %+v and %+v", a, b)
-	}
-}
-
-func TestAbandonedComesAgainAndThenIsPutAside(t *testing.T) {
-	q := wireQueue(t)
-	send(t, q, "poison", "good")
-	counts := map[string][]int{}
-	for range 4 { // poison three times, good once
-		d := receive(t, q, "q")
-		counts[d.ID] = append(counts[d.ID], d.DeliveryCount)
-		settle := q.Abandon
-		if d.ID == "good" {
-			settle = q.Complete
-		}
-		if err := settle(t.Context(), "q", d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(map[string][]int{"poison": {1, 2, 3}, "good": {1}}, counts); diff != "" {
-		t.Errorf("delivery counts (-want +got):\n%s", diff)
-	}
-	if d, ok, err := q.Receive(t.Context(), "q", "", 0); ok || err != nil {
-		t.Errorf("then came %q, %v", d.ID, err)
-	}
-	if d := receive(t, q, "q"+queue.DeadLetter); d.ID != "poison" || string(d.Body) != `{}` {
-		t.Errorf("put aside: %+v", d)
 	}
 }

@@ -1,6 +1,5 @@
-// Package keyvault reads a secret from Azure Key Vault with the identity of the process: the managed
-// identity that AZURE_CLIENT_ID names or, without it, the first that azidentity's default chain finds. The
-// identity needs the role Key Vault Secrets User.
+// Package keyvault reads a secret from Azure Key Vault with the identity of the process, as package azureid
+// chooses it. The identity needs the role Key Vault Secrets User.
 //
 // Entry point: Reader.
 package keyvault
@@ -10,15 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azsecrets"
 
+	"prowgate/shared/azureid"
 	"prowgate/shared/fault"
 )
 
@@ -42,8 +40,8 @@ func Reader(uri string, c Config) (func(ctx context.Context) (string, error), er
 		return nil, err
 	}
 	if c.Credential == nil {
-		if c.Credential, err = identity(); err != nil {
-			return nil, fmt.Errorf("identity: %w", err)
+		if c.Credential, err = azureid.New(); err != nil {
+			return nil, err
 		}
 	}
 	o := &azsecrets.ClientOptions{ClientOptions: policy.ClientOptions{Transport: c.Transport}}
@@ -79,15 +77,6 @@ func parse(uri string) (vault, name string, err error) {
 		return "", "", errors.New("must be https://<vault>.vault.azure.net/secrets/<name>, without a version")
 	}
 	return "https://" + u.Host, name, nil
-}
-
-// identity is the credential of this process. Beside AZURE_TENANT_ID the client id is an application's, which
-// the default chain knows how to use.
-func identity() (azcore.TokenCredential, error) {
-	if id := os.Getenv("AZURE_CLIENT_ID"); id != "" && os.Getenv("AZURE_TENANT_ID") == "" {
-		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(id)})
-	}
-	return azidentity.NewDefaultAzureCredential(nil)
 }
 
 // reason is err in one line. An answer is told by its status and code alone.

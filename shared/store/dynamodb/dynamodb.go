@@ -15,6 +15,7 @@ package dynamodb
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"prowgate/shared/awsfault"
 	"prowgate/shared/store"
 	"prowgate/shared/store/internal/limit"
 )
@@ -50,7 +52,7 @@ const (
 )
 
 // Store is a store.Store in a table. It retries nothing and may be used by many goroutines at once; see
-// fault.go for the kinds of its errors.
+// package awsfault for the kinds of its errors.
 type Store struct {
 	api   *dynamodb.Client
 	table string
@@ -58,8 +60,10 @@ type Store struct {
 
 // New returns the store in that table. It connects to nothing yet.
 func New(cfg aws.Config, table string) *Store {
-	// A repeated write would meet its own first attempt and take it for somebody else's.
-	once := func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+	once := func(o *dynamodb.Options) {
+		o.Retryer = aws.NopRetryer{} // a repeated write would meet its own first attempt and take it for somebody else's
+		o.HTTPClient = awsfault.Watch(o.HTTPClient)
+	}
 	return &Store{api: dynamodb.NewFromConfig(cfg, once), table: table}
 }
 
@@ -153,13 +157,16 @@ func unchanged(version string) condition {
 
 // Due implements store.Store. Entries that are due at the same time come in no order. The index may lag
 // behind the table: an entry that it does not show yet is found by a later call, and one that has changed
-// meanwhile is judged by what it is now.
+// meanwhile is judged by what it is now. One that this package cannot read is left out, so that it holds up no other.
 func (s *Store) Due(ctx context.Context, before time.Time, limit int) ([]store.Entry, error) {
 	var found []store.Entry
 	bound := &types.AttributeValueMemberN{Value: fmt.Sprint(before.UnixMicro())}
 	q := query{index: DueIndex, sort: attributeDue, condition: "#sort <= :sort", value: bound}
 	err := s.query(ctx, "list due records", q, limit, func(i map[string]types.AttributeValue) (bool, error) {
 		e, ok, err := s.Load(ctx, text(i, attributeKey))
+		if errors.Is(err, errForeign) {
+			return true, nil
+		}
 		if err == nil && ok && !e.Due.IsZero() && !e.Due.After(before) {
 			found = append(found, e)
 		}

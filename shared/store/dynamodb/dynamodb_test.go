@@ -31,7 +31,10 @@ func config(address string) aws.Config {
 
 // shielded carries a request to its end although its caller has left: the server of these tests dies of a
 // request that is broken off. The caller cannot tell, and its write takes effect, as it may anywhere.
-type shielded struct{ inner http.RoundTripper }
+type shielded struct {
+	inner http.RoundTripper
+	base  func() context.Context // without the caller's trace, which would tell of a request that the caller has left
+}
 
 func (s shielded) Do(r *http.Request) (*http.Response, error) {
 	type answer struct {
@@ -43,7 +46,7 @@ func (s shielded) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	done := make(chan answer, 1)
-	whole := r.Clone(context.WithoutCancel(r.Context()))
+	whole := r.Clone(context.WithoutCancel(s.base()))
 	whole.Body = io.NopCloser(bytes.NewReader(body))
 	go func() {
 		res, err := s.inner.RoundTrip(whole)
@@ -69,7 +72,7 @@ func discard(res *http.Response) {
 func tables(tb testing.TB) (next func(tb testing.TB) *dynamodb.Store) {
 	tb.Helper()
 	cfg := config(wire.Start(tb, "dynamodb.mjs"))
-	cfg.HTTPClient = shielded{&http.Transport{MaxIdleConnsPerHost: 32}}
+	cfg.HTTPClient = shielded{&http.Transport{MaxIdleConnsPerHost: 32}, tb.Context}
 	admin := awsdb.NewFromConfig(cfg)
 	var made atomic.Int64
 	return func(tb testing.TB) *dynamodb.Store {

@@ -3,6 +3,7 @@ package dynamodb
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,6 +22,9 @@ const (
 	// maxItemBody leaves room for the other attributes in the 400 KiB of an item (DynamoDB, quotas).
 	maxItemBody = 400<<10 - 1<<10
 )
+
+// errForeign is in the chain of the error for an item that this package did not write.
+var errForeign = errors.New("an item of another form")
 
 func itemKey(key string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
@@ -57,7 +61,7 @@ func entry(i map[string]types.AttributeValue) (e store.Entry, err error) {
 	if due, ok := i[attributeDue].(*types.AttributeValueMemberN); ok {
 		micros, err := strconv.ParseInt(due.Value, 10, 64)
 		if err != nil {
-			return store.Entry{}, fmt.Errorf("due time of a record: %w", err)
+			return store.Entry{}, fmt.Errorf("due time of a record: %w: %w", errForeign, err)
 		}
 		e.Due = time.UnixMicro(micros).UTC()
 	}
@@ -88,11 +92,11 @@ func compressed(body []byte) []byte {
 func decompressed(body []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("body of a record: %w", err)
+		return nil, fmt.Errorf("body of a record: %w: %w", errForeign, err)
 	}
 	plain, err := io.ReadAll(io.LimitReader(r, limit.BodyBytes+1))
 	if err != nil || len(plain) > limit.BodyBytes {
-		return nil, fmt.Errorf("body of a record is broken or too large: %w", err)
+		return nil, fmt.Errorf("body of a record is broken or too large: %w", errors.Join(errForeign, err))
 	}
 	return plain, nil
 }

@@ -51,6 +51,8 @@ func checks() []check {
 		{"an entry without a due time is never due", dueNever},
 		{"a save moves and removes the due time", dueChanges},
 		{"the due limit is kept", dueLimit},
+		{"due times that many move are found where they end", dueRace},
+		{"entries that are due at once all come", dueTies},
 		{"due times keep milliseconds and come in UTC", duePrecision},
 		{"a list has every key with its prefix in order", listOrder},
 		{"a list goes on after a key", listPages},

@@ -23,9 +23,10 @@ const (
 	partBytes = 64 << 10
 	bodyName  = "Body"
 
-	// dueName is the due time in microseconds since 1970; the service's own type for times begins in 1601
-	// and would do, but compares no faster. An entry without it is never due.
-	dueName = "Due"
+	// dueName is the due time in microseconds since 1970, and agendaName the row of the agenda that stands for
+	// it. An entry without them is never due.
+	dueName    = "Due"
+	agendaName = "AgendaRow"
 )
 
 // rowKey is the key in hexadecimal: it holds none of the characters that the service refuses, sorts as the
@@ -35,11 +36,12 @@ func rowKey(key string) string { return hex.EncodeToString([]byte(key)) }
 // storable reports whether a key can have been saved.
 func storable(key string) bool { return limit.Check(store.Entry{Key: key}) == nil }
 
-// encode returns the entity that holds e.
-func encode(e store.Entry) ([]byte, error) {
+// encode returns the entity that holds e; agenda is its row of the agenda, empty when it is never due.
+func encode(e store.Entry, agenda string) ([]byte, error) {
 	properties := map[string]any{}
-	if !e.Due.IsZero() {
+	if agenda != "" {
 		properties[dueName] = aztables.EDMInt64(e.Due.UnixMicro())
+		properties[agendaName] = agenda
 	}
 	for i, rest := 0, e.Body; i == 0 || len(rest) > 0; i++ {
 		n := min(len(rest), partBytes)
@@ -65,10 +67,11 @@ func decode(row []byte, etag azcore.ETag) (store.Entry, error) {
 	if etag == "" {
 		etag = azcore.ETag(entity.ETag)
 	}
-	e := store.Entry{Key: string(key), Version: string(etag)}
-	if e.Version == "" {
+	if etag == "" {
 		return store.Entry{}, errors.New("the entity has no ETag")
 	}
+	agenda, _ := entity.Properties[agendaName].(string)
+	e := store.Entry{Key: string(key), Version: version{etag, agenda}.String()}
 	if due, ok := entity.Properties[dueName].(aztables.EDMInt64); ok {
 		e.Due = time.UnixMicro(int64(due)).UTC()
 	}

@@ -13,18 +13,25 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"prowgate/shared/fault"
+	"prowgate/shared/sent"
 )
 
 const changedText = "the record was changed by somebody else"
 
-// errForeignVersion is a version that another store has given out.
-var errForeignVersion = errors.New("the version has not the form of an ETag")
+var (
+	// errForeignVersion is a version that another store has given out.
+	errForeignVersion = errors.New("the version has not the form of an ETag")
+	// errUnnamed is an answer after which the version of what was written is not known.
+	errUnnamed = errors.New("the answer names no version")
+	// errForeign is in the chain of a fault of an entity that this package did not write.
+	errForeign = errors.New("an entity of another form")
+)
 
 // call is one call of the store.
 type call struct {
 	ctx      context.Context
 	op       string
-	progress *progress
+	progress *sent.Progress // of the request made last
 }
 
 // begin returns the call and what ends it; a context that has ended already ends it before anything is sent.
@@ -33,8 +40,13 @@ func begin(ctx context.Context, op string, timeout time.Duration) (*call, contex
 		return nil, nil, &fault.Error{Kind: fault.NothingHappened, Op: op, Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
-	p := &progress{}
-	return &call{ctx: context.WithValue(ctx, progressKey{}, p), op: op, progress: p}, cancel, nil
+	return &call{ctx: ctx, op: op}, cancel, nil
+}
+
+// request returns the context of the call's next request.
+func (c *call) request() (ctx context.Context) {
+	ctx, c.progress = sent.Begin(c.ctx)
+	return ctx
 }
 
 func (c *call) fault(kind fault.Kind, text string, err error) error {
@@ -54,7 +66,15 @@ func (c *call) unread(err error) error {
 
 // unreadable is the fault of an entity that this package did not write.
 func (c *call) unreadable(err error) error {
-	return c.fault(fault.NothingHappened, "the table holds something else: "+reason(err), err)
+	return c.fault(fault.NothingHappened, "the table holds something else: "+reason(err), errors.Join(errForeign, err))
+}
+
+// unsaved is the fault of a write under a version.
+func (c *call) unsaved(err error) error {
+	if isLost(err) {
+		return c.conflict(err)
+	}
+	return c.undone(err)
 }
 
 // undone is the fault of a write that did not lose against another. Without an answer it may have been
@@ -63,7 +83,7 @@ func (c *call) undone(err error) error {
 	if a, ok := answer(err); ok {
 		return c.fault(statusKind(a.StatusCode), reason(err), err)
 	}
-	if c.progress.left(err) {
+	if c.progress.Left(err) {
 		return c.fault(fault.MayHaveHappened, "no usable answer: "+reason(err), err)
 	}
 	return c.fault(fault.NothingHappened, "not sent: "+reason(err), err)

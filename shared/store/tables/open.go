@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
+	"prowgate/shared/azureid"
+	"prowgate/shared/sent"
 )
 
 // tableName is what the service takes (learn.microsoft.com, Understanding the Table service data model).
@@ -28,18 +29,17 @@ type Config struct {
 }
 
 // Open returns the store in a table that must exist. It connects to nothing yet. value is
-// https://<account>.table.core.windows.net/<table>, read and written with the process's identity: the managed
-// identity that AZURE_CLIENT_ID names or, without it, the first that azidentity's default chain finds; or it
-// is a storage account's connection string with a further part TableName=<table>. The error never repeats
-// value, which may hold a key.
+// https://<account>.table.core.windows.net/<table>, read and written with the process's identity as package
+// azureid chooses it; or it is a storage account's connection string with a further part TableName=<table>. The
+// error never repeats value, which may hold a key.
 func Open(value string, c Config) (*Store, error) {
-	s := &Store{}
+	s := &Store{outdated: outdatedAfter}
 	if c.Transport == nil {
 		s.http = newClient()
 		c.Transport = s.http
 	}
 	o := &aztables.ClientOptions{ClientOptions: policy.ClientOptions{
-		Transport: watched{c.Transport},
+		Transport: sent.Watch(c.Transport),
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // none
 	}}
 	var err error
@@ -74,8 +74,8 @@ func openURL(value string, credential azcore.TokenCredential, o *aztables.Client
 		return nil, errTableName()
 	}
 	if credential == nil {
-		if credential, err = identity(); err != nil {
-			return nil, fmt.Errorf("identity: %w", err)
+		if credential, err = azureid.New(); err != nil {
+			return nil, err
 		}
 	}
 	u.Path = ""
@@ -84,15 +84,6 @@ func openURL(value string, credential azcore.TokenCredential, o *aztables.Client
 		return nil, fmt.Errorf("table client: %w", err)
 	}
 	return service.NewClient(name), nil
-}
-
-// identity is the credential of this process. Beside AZURE_TENANT_ID the client id is an application's, which
-// the default chain knows how to use.
-func identity() (azcore.TokenCredential, error) {
-	if id := os.Getenv("AZURE_CLIENT_ID"); id != "" && os.Getenv("AZURE_TENANT_ID") == "" {
-		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(id)})
-	}
-	return azidentity.NewDefaultAzureCredential(nil)
 }
 
 func openString(value string, o *aztables.ClientOptions) (*aztables.Client, error) {

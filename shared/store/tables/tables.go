@@ -1,10 +1,11 @@
 // Package tables keeps the record store in one table of Azure Table storage.
 //
 // All entries lie in one partition, so that a list comes in order and a query never stops at the border of
-// a partition. One partition takes 2,000 operations a second, and a gate makes a few a minute. Due is a
-// property that the service filters by, not an index of its own that could part from the entries when a
-// process dies between two writes: it costs a scan of the partition, which the service pages, for each
-// sweep. An entry's version is the service's ETag.
+// a partition. One partition takes 2,000 operations a second, and a gate makes a few a minute. A second
+// partition is the agenda, in order of due time, so that a sweep reads what is due and not the thousands of
+// closed records that are kept; agenda.go says why it never loses one. (A filter on the due time makes the service
+// look at all of them. BenchmarkDue has both: in Azurite, nothing due of 1,000 and of 5,000 records, 8 and 13 ms by
+// filter, 3 and 4 ms by agenda. The price is two small requests more for a save that changes the due time.) An entry's version is the service's ETag, with the entry's row of the agenda.
 //
 // Nothing is retried inside: the answer to a repeated insert would be a conflict with oneself. Every call
 // has a deadline of its own. fault.go has the kinds of its errors.
@@ -15,7 +16,6 @@ package tables
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -38,6 +38,8 @@ const (
 type Store struct {
 	table *aztables.Client
 	http  *http.Client // nil when the transport is the caller's
+
+	outdated time.Duration // how old a row of the agenda that no entry names must be to be removed
 }
 
 // Close lets go of idle connections. The store still works afterwards.
@@ -58,7 +60,7 @@ func (s *Store) Load(ctx context.Context, key string) (store.Entry, bool, error)
 	if !storable(key) {
 		return store.Entry{}, false, nil // such a key cannot have been saved
 	}
-	got, err := s.table.GetEntity(c.ctx, partition, rowKey(key), nil)
+	got, err := s.table.GetEntity(c.request(), partition, rowKey(key), nil)
 	switch {
 	case isMissing(err):
 		return store.Entry{}, false, nil
@@ -72,7 +74,7 @@ func (s *Store) Load(ctx context.Context, key string) (store.Entry, bool, error)
 	return e, true, nil
 }
 
-// Save implements store.Store.
+// Save implements store.Store. It makes one request, and one more before and after it where the due time changes.
 func (s *Store) Save(ctx context.Context, e store.Entry) (string, error) {
 	if err := limit.Check(e); err != nil {
 		return "", err
@@ -82,41 +84,53 @@ func (s *Store) Save(ctx context.Context, e store.Entry) (string, error) {
 		return "", err
 	}
 	defer cancel()
-	row, err := encode(e)
+	old := parseVersion(e.Version)
+	next := version{agenda: agendaRow(e, old.agenda)}
+	row, err := encode(e, next.agenda)
 	if err != nil {
 		return "", c.fault(fault.Refused, "the entry cannot be encoded", err)
 	}
-	etag, err := s.write(c, row, e.Version)
-	switch {
-	case isLost(err):
-		return "", c.conflict(err)
-	case err != nil:
-		return "", c.undone(err)
-	case etag == "":
-		return "", c.fault(fault.MayHaveHappened, "the answer names no version", nil)
+	if err := s.announce(c, next.agenda, old.agenda); err != nil {
+		return "", c.unread(err)
 	}
-	return string(etag), nil
+	if next.etag, err = s.write(c, row, e.Version, old.etag); err != nil {
+		err = c.unsaved(err)
+		if !fault.Is(err, fault.MayHaveHappened) {
+			s.withdraw(c, next.agenda, old.agenda)
+		}
+		return "", err
+	}
+	s.withdraw(c, old.agenda, next.agenda)
+	return next.String(), nil
 }
 
 // write inserts the row, or puts it in the place of the one that has the version.
-func (s *Store) write(c *call, row []byte, version string) (azcore.ETag, error) {
+func (s *Store) write(c *call, row []byte, version string, etag azcore.ETag) (azcore.ETag, error) {
 	if version == "" {
-		done, err := s.table.AddEntity(c.ctx, row, nil)
-		return done.ETag, err
+		done, err := s.table.AddEntity(c.request(), row, nil)
+		return named(done.ETag, err)
 	}
-	if !isETag(version) {
+	if etag == "" {
 		return "", errForeignVersion
 	}
-	etag := azcore.ETag(version)
-	done, err := s.table.UpdateEntity(c.ctx, row, &aztables.UpdateEntityOptions{
+	done, err := s.table.UpdateEntity(c.request(), row, &aztables.UpdateEntityOptions{
 		IfMatch: &etag, UpdateMode: aztables.UpdateModeReplace, // a merge would keep the old due time and the rest of a longer body
 	})
-	return done.ETag, err
+	return named(done.ETag, err)
+}
+
+// named makes an error of an answer that names no version.
+func named(etag azcore.ETag, err error) (azcore.ETag, error) {
+	if err == nil && etag == "" {
+		err = errUnnamed
+	}
+	return etag, err
 }
 
 // Delete implements store.Store.
 func (s *Store) Delete(ctx context.Context, key, version string) error {
-	if !isETag(version) {
+	old := parseVersion(version)
+	if old.etag == "" {
 		return s.deleteUnversioned(ctx, key)
 	}
 	c, cancel, err := begin(ctx, "delete record", entryTimeout)
@@ -127,10 +141,10 @@ func (s *Store) Delete(ctx context.Context, key, version string) error {
 	if !storable(key) {
 		return nil
 	}
-	etag := azcore.ETag(version)
-	_, err = s.table.DeleteEntity(c.ctx, partition, rowKey(key), &aztables.DeleteEntityOptions{IfMatch: &etag})
+	_, err = s.table.DeleteEntity(c.request(), partition, rowKey(key), &aztables.DeleteEntityOptions{IfMatch: &old.etag})
 	switch {
 	case err == nil || isMissing(err):
+		s.withdraw(c, old.agenda, "")
 		return nil
 	case isLost(err):
 		return c.conflict(err)
@@ -146,9 +160,4 @@ func (s *Store) deleteUnversioned(ctx context.Context, key string) error {
 		return &fault.Error{Kind: fault.Conflict, Op: "delete record", Text: changedText}
 	}
 	return err
-}
-
-// isETag reports whether a version has the form of this service's ETags; "*" would match every version.
-func isETag(version string) bool {
-	return strings.HasPrefix(version, `W/"`) && strings.HasSuffix(version, `"`) && len(version) > len(`W/""`)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"prowgate/infra/ev2/gate/console"
 	"prowgate/infra/ev2/gate/step"
@@ -16,11 +17,9 @@ import (
 	"prowgate/shared/queue"
 )
 
-// sendLimit is how long a message may take to be sent while the service is out of reach.
-const sendLimit = time.Minute
-
 func (a *app) cancelCommand() *cobra.Command {
 	var r gate.CancelRequest
+	var connect time.Duration
 	c := &cobra.Command{
 		Use:   "cancel --gate-id ID",
 		Short: "Cancel a gate",
@@ -31,17 +30,19 @@ func (a *app) cancelCommand() *cobra.Command {
 			if r.GateID == "" {
 				return errors.New("--gate-id is required; to abort a job that no gate owns, use: gate abort --execution-id")
 			}
-			return a.sendCancel(c.Context(), r)
+			return a.sendCancel(c.Context(), r, connect)
 		},
 	}
 	c.Flags().StringVar(&r.GateID, "gate-id", "", "the gate to cancel (required)")
 	c.Flags().StringVar(&r.ExecutionID, "execution-id", "", "the gate's execution, if it is known")
 	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the record")
+	addConnect(c.Flags(), &connect)
 	return c
 }
 
 func (a *app) abortCommand() *cobra.Command {
 	var r gate.CancelRequest
+	var connect time.Duration
 	c := &cobra.Command{
 		Use:   "abort --execution-id ID",
 		Short: "Abort a job that no gate owns",
@@ -52,15 +53,23 @@ func (a *app) abortCommand() *cobra.Command {
 			if r.ExecutionID == "" {
 				return errors.New("--execution-id is required")
 			}
-			return a.sendCancel(c.Context(), r)
+			return a.sendCancel(c.Context(), r, connect)
 		},
 	}
 	c.Flags().StringVar(&r.ExecutionID, "execution-id", "", "the execution to abort (required)")
 	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the record")
+	addConnect(c.Flags(), &connect)
 	return c
 }
 
-func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest) error {
+func addConnect(fs *pflag.FlagSet, into *time.Duration) {
+	fs.DurationVar(into, "connect-timeout", time.Minute, "how long the service may be out of reach")
+}
+
+func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest, connect time.Duration) error {
+	if connect <= 0 {
+		return errors.New("--connect-timeout must be a positive duration")
+	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -68,12 +77,12 @@ func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest) error {
 	if _, err := gate.ParseCancel(body); err != nil {
 		return fmt.Errorf("bad cancel message: %w", err)
 	}
-	q, err := a.open()
+	q, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.close(ctx, q)
-	ctx, stop := context.WithTimeout(ctx, sendLimit)
+	ctx, stop := context.WithTimeout(ctx, connect)
 	defer stop()
 	m := queue.Message{ID: "cancel-" + a.NewID(), CorrelationID: r.GateID, ContentType: queue.ContentType, Body: body}
 	if arrival, err := step.Send(ctx, q, a.log, a.settings.CancelQueue, m); err != nil {

@@ -25,6 +25,7 @@ import (
 // Settings come from the environment.
 type Settings struct {
 	QueueURL        string     `envconfig:"QUEUE_URL"`
+	StatusURL       string     `envconfig:"STATUS_URL"`
 	SubmitQueue     string     `envconfig:"SUBMIT_QUEUE" default:"gate-submit"`
 	CancelQueue     string     `envconfig:"CANCEL_QUEUE" default:"gate-cancel"`
 	CompletionQueue string     `envconfig:"COMPLETION_QUEUE" default:"gate-completion"`
@@ -41,8 +42,9 @@ type Queue interface {
 type World struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Open           func(queueURL string) (Queue, error)
-	HTTP           http.RoundTripper       // for `gate status`
+	Open           func(ctx context.Context, queueURL string) (Queue, error)
+	HTTP           http.RoundTripper       // reads the status
+	Signed         http.RoundTripper       // the same, where AWS has to let the request in
 	Signals        func() <-chan os.Signal // called by `gate run` alone; the others may simply be killed
 	Clock          func() time.Time
 	NewID          func() string // a UUID
@@ -103,7 +105,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "gate",
 		Short: "Gate a rollout on a Prow job, through prowgate's queues",
 		Long: "gate sends gating and cancel messages to prowgate and prints its verdicts.\n\n" +
-			"Environment: QUEUE_URL, SUBMIT_QUEUE, CANCEL_QUEUE, COMPLETION_QUEUE, LOG_LEVEL.\n\n" +
+			"Environment: QUEUE_URL, STATUS_URL, SUBMIT_QUEUE, CANCEL_QUEUE, COMPLETION_QUEUE, LOG_LEVEL.\n\n" +
 			"Exit codes: 0 passed; 1 the gate did not pass; 2 bad usage or rejected message; 3 the service\n" +
 			"could not be reached or did not answer in time; 130, 143 cancelled by SIGINT, SIGTERM.",
 		SilenceUsage: true, SilenceErrors: true,
@@ -141,17 +143,6 @@ func (a *app) checkFlags() error {
 }
 
 func (a *app) json() bool { return a.output == "json" }
-
-func (a *app) open() (Queue, error) {
-	if a.queueURL == "" {
-		return nil, errors.New("where are the queues? set QUEUE_URL or --queue-url")
-	}
-	q, err := a.Open(a.queueURL)
-	if err != nil {
-		return nil, fmt.Errorf("open the queues: %w", err)
-	}
-	return q, nil
-}
 
 // close closes q. What cannot be closed in time ends with the process.
 func (a *app) close(ctx context.Context, q Queue) {

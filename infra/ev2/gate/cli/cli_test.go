@@ -3,12 +3,11 @@ package cli_test
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"prowgate/shared/fault"
 	"prowgate/shared/gate"
@@ -108,6 +107,20 @@ func TestCancelWithoutAToken(t *testing.T) {
 	}
 }
 
+func TestConnectTimeoutOfCancelAndAbort(t *testing.T) {
+	for _, args := range [][]string{{"cancel", "--gate-id", "g"}, {"abort", "--execution-id", "e-1"}} {
+		bubble(t, func(d *desk) {
+			d.queues.sendErr = &fault.Error{Kind: fault.NothingHappened, Err: errors.New("no")}
+			began := time.Now()
+			d.run(3, append(args, "--connect-timeout", "7s")...)
+			if got := time.Since(began); got != 7*time.Second {
+				t.Errorf("%q gave up after %s", args, got)
+			}
+		})
+		newDesk(t).run(2, append(args, "--connect-timeout", "0s")...)
+	}
+}
+
 func TestCancelAndAbortNeedAnID(t *testing.T) {
 	for _, args := range [][]string{
 		{"cancel"},
@@ -121,80 +134,6 @@ func TestCancelAndAbortNeedAnID(t *testing.T) {
 		if len(d.queues.sent) != 0 {
 			t.Errorf("%q sent %v", args, d.queues.sent)
 		}
-	}
-}
-
-// gatesServer serves two gates as the service does.
-func gatesServer(t *testing.T) string {
-	one := `{"gateId":"g","phase":"running","jobName":"job","state":"pending","jobUrl":"https://prow/1",` +
-		`"abort":{"outcome":"skipped","reason":"sibling"},` +
-		`"timeline":[{"at":"2026-11-30T09:00:00Z","event":"state","text":"` + gate.Marker(gate.KnownIssueEligible) + `"}]}`
-	mux := http.NewServeMux()
-	answer := func(body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
-	}
-	mux.HandleFunc("GET /api/gates", answer(`{"gates":[`+one+`,{"gateId":"h","phase":"done","outcome":"failed"}]}`))
-	mux.HandleFunc("GET /api/gates/g", answer(one))
-	mux.HandleFunc("GET /broken/api/gates", answer("<html>"))
-	mux.HandleFunc("GET /angry/api/gates", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-func TestStatus(t *testing.T) {
-	u := gatesServer(t)
-	for _, c := range []struct {
-		args  []string
-		code  int
-		texts []string
-	}{
-		{[]string{"status"}, 0, []string{"GATE", "running", "https://prow/1", "failed"}},
-		{[]string{"status", "--gate-id", "g"}, 0, []string{"pending", "left running", "2026-11-30T09:00:00Z  state: ev2_"}},
-		{[]string{"status", "--queue-url", "sb://x.servicebus.windows.net", "--status-url", u}, 0, []string{"running"}},
-		{[]string{"status", "--gate-id", "nope"}, 1, []string{"no such gate"}},
-		{[]string{"status", "--status-url", u + "/elsewhere"}, 3, []string{"no status"}},
-		{[]string{"status", "--status-url", u + "/broken"}, 3, []string{"not readable"}},
-		{[]string{"status", "--status-url", u + "/angry"}, 3, []string{"500"}},
-		{[]string{"status", "--status-url", "nonsense"}, 2, []string{"--status-url"}},
-		{[]string{"status", "--queue-url", "Endpoint=sb://x/;SharedAccessKey=secret"}, 2, []string{"--status-url is required", "Service Bus"}},
-		{[]string{"status", "--queue-url", "sb://x.servicebus.windows.net"}, 2, []string{"--status-url is required", "Service Bus"}},
-	} {
-		d := newDesk(t)
-		d.settings.QueueURL, d.world.HTTP = u+"/ignored", http.DefaultTransport
-		d.run(c.code, c.args...)
-		for _, text := range c.texts {
-			if !strings.Contains(d.out.String()+d.err.String(), text) {
-				t.Errorf("%q lacks %q:\n%s%s", c.args, text, &d.out, &d.err)
-			}
-		}
-		if strings.Contains(d.err.String(), "secret") {
-			t.Errorf("%q printed a secret: %s", c.args, &d.err)
-		}
-	}
-}
-
-func TestStatusAsJSON(t *testing.T) {
-	d := newDesk(t)
-	d.settings.QueueURL, d.world.HTTP = gatesServer(t), http.DefaultTransport
-	d.run(0, "status", "--output", "json")
-	var all struct{ Gates []gate.View }
-	if err := json.Unmarshal(d.out.Bytes(), &all); err != nil || len(all.Gates) != 2 || all.Gates[0].GateID != "g" {
-		t.Errorf("stdout %s, error %v", &d.out, err)
-	}
-	d.out.Reset()
-	d.run(0, "status", "--gate-id", "g", "--output", "json")
-	var one gate.View
-	if err := json.Unmarshal(d.out.Bytes(), &one); err != nil || len(one.Timeline) != 1 {
-		t.Errorf("stdout %s, error %v", &d.out, err)
-	}
-}
-
-func TestStatusOfAServiceThatIsAway(t *testing.T) {
-	d := newDesk(t)
-	d.run(3, "status")
-	if strings.Contains(strings.ToLower(d.err.String()), "failed to establish a new connection") {
-		t.Errorf("printed a text that EV2 retries: %s", &d.err)
 	}
 }
 

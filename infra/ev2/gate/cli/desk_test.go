@@ -37,11 +37,12 @@ func newDesk(t *testing.T) *desk {
 	}
 	d.world = cli.World{
 		Stdin: strings.NewReader(""), Stdout: &d.out, Stderr: &d.err,
-		Open: func(raw string) (cli.Queue, error) {
+		Open: func(_ context.Context, raw string) (cli.Queue, error) {
 			d.queues.opened = raw
 			return d.queues, nil
 		},
 		HTTP:    unreachable{},
+		Signed:  unreachable{},
 		Signals: func() <-chan os.Signal { return d.signals },
 		Clock:   time.Now,
 		NewID:   func() string { return "11111111-2222-3333-4444-555555555555" },
@@ -112,7 +113,8 @@ func (s *script) Receive(ctx context.Context, name, session string, wait time.Du
 		}
 		return queue.Delivery{}, false, nil
 	}
-	return queue.Delivery{Message: queue.Message{Body: []byte(s.answer)}}, true, nil
+	body := strings.Replace(s.answer, `{"kind"`, `{"gateId":"`+session+`","kind"`, 1)
+	return queue.Delivery{Message: queue.Message{Body: []byte(body)}}, true, nil
 }
 
 func (s *script) Complete(context.Context, string, queue.Delivery) error {

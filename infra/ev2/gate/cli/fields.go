@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -140,10 +139,34 @@ func scalars(fs *pflag.FlagSet) map[string]any {
 	return m
 }
 
-// timeoutOf returns the time limit that the service will read in a gating message.
-func timeoutOf(g gate.Gating) time.Duration {
-	if d := time.Duration(g.Timeout); d > 0 {
-		return d
+// checked returns what the service will read in a gating message. The error lists every rule that the message
+// breaks, by the flag that has to change.
+func checked(body []byte) (gate.Gating, error) {
+	g, rejection, err := gate.ParseGating(body)
+	switch {
+	case err != nil: // the id is of a kind that no answer could name
+		return g, fmt.Errorf("--gate-id: %w", err)
+	case rejection == nil:
+		return g, nil
 	}
-	return gate.DefaultTimeout
+	lines := make([]string, 0, len(rejection.Problems))
+	for _, p := range rejection.Problems {
+		lines = append(lines, flagOf(p)+p)
+	}
+	return g, fmt.Errorf("nothing was sent, the message would be rejected: %s", strings.Join(lines, "; "))
+}
+
+// flagOf returns "--<flag>: " for a problem, "<field>: <rule>" or "<field>[<key>]: <rule>"; empty when no flag
+// makes the field.
+func flagOf(problem string) string {
+	name, _, _ := strings.Cut(problem, ":")
+	name, _, _ = strings.Cut(name, "[")
+	for _, fields := range [][]field{textFields, mapFields, durationFields, boolFields, numberFields} {
+		for _, f := range fields {
+			if f.name == name {
+				return "--" + f.flag + ": "
+			}
+		}
+	}
+	return ""
 }

@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prowgate/infra/ev2/gate/step"
-	"prowgate/shared/gate"
 )
 
 // queueing is how long a gate may wait for its turn at Gangway and still be answered, added to its
@@ -18,19 +16,22 @@ import (
 const queueing = 75 * time.Minute
 
 // runLimits are the flags of `gate run` that are not part of the message.
-type runLimits struct{ grace, connect, wait time.Duration }
+type runLimits struct{ grace, connect, wait, look time.Duration }
 
 func (a *app) runCommand() *cobra.Command {
 	var limits runLimits
+	var statusURL string
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run a gate and exit with its verdict",
 		Long: "run sends a gating message, follows its progress on stderr and prints the verdict on stdout.\n\n" +
 			"SIGINT or SIGTERM cancels the gate and waits up to --cancel-grace for what becomes of its job;\n" +
 			"a second signal ends the step. A step that ended without a verdict is joined again by running it\n" +
-			"with the same flags and --gate-id.",
+			"with the same flags and --gate-id. A verdict comes once: whether it was taken before, a step can\n" +
+			"tell where it reaches the status face (the local host, or --status-url). On Service Bus without\n" +
+			"one it waits up to --wait for it. On SQS the verdict is read at --status-url, as often as you like.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.run(c, limits) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.run(c, limits, statusURL) },
 	}
 	f := c.Flags()
 	f.SortFlags = false
@@ -38,12 +39,14 @@ func (a *app) runCommand() *cobra.Command {
 	f.DurationVar(&limits.grace, "cancel-grace", 20*time.Second, "after a signal, how long to wait for the abort's outcome")
 	f.DurationVar(&limits.connect, "connect-timeout", 2*time.Minute, "how long the service may be out of reach at the start")
 	f.DurationVar(&limits.wait, "wait", 0, "how long to wait for the verdict (default the gate's timeout and "+queueing.String()+")")
+	f.DurationVar(&limits.look, "status-interval", 10*time.Second, "on SQS, how long between two looks at the status face")
+	addStatusURL(f, &statusURL)
 	return c
 }
 
-func (a *app) run(c *cobra.Command, l runLimits) error {
-	if l.grace <= 0 || l.connect <= 0 || l.wait < 0 {
-		return errors.New("--cancel-grace, --connect-timeout and --wait must be positive durations")
+func (a *app) run(c *cobra.Command, l runLimits, statusURL string) error {
+	if l.grace <= 0 || l.connect <= 0 || l.wait < 0 || l.look <= 0 {
+		return errors.New("--cancel-grace, --connect-timeout, --wait and --status-interval must be positive durations")
 	}
 	id, _ := c.Flags().GetString("gate-id")
 	if id == "" {
@@ -56,26 +59,25 @@ func (a *app) run(c *cobra.Command, l runLimits) error {
 	if given := former(c.Flags()); len(given) > 0 {
 		a.console.Say("ignored, because the service has its own: %s", strings.Join(given, ", "))
 	}
-	// What breaks a rule is for the service to reject; without a usable gate id it could not answer.
-	g, _, err := gate.ParseGating(body)
+	g, err := checked(body)
 	if err != nil {
-		return fmt.Errorf("--gate-id: %w", err)
+		return err
 	}
 	if l.wait == 0 {
-		l.wait = timeoutOf(g) + queueing
+		l.wait = time.Duration(g.Timeout) + queueing
 	}
-	q, err := a.open()
+	q, status, err := a.waiting(c.Context(), statusURL, l.look)
 	if err != nil {
 		return err
 	}
 	defer a.close(c.Context(), q)
-	a.code = a.follow(c.Context(), q, step.Request{GateID: id, Body: body}, l)
+	a.code = a.follow(c.Context(), q, status, step.Request{GateID: id, Body: body, Gating: g}, l)
 	return nil
 }
 
-func (a *app) follow(ctx context.Context, q step.Queue, r step.Request, l runLimits) int {
+func (a *app) follow(ctx context.Context, q step.Queue, status step.Status, r step.Request, l runLimits) int {
 	s := &step.Step{
-		Queue: q, Console: a.console, Log: a.log, JSON: a.json(), Signals: a.Signals(), Clock: a.Clock,
+		Queue: q, Status: status, Console: a.console, Log: a.log, JSON: a.json(), Signals: a.Signals(), Clock: a.Clock,
 		Names: step.Names{
 			Submit: a.settings.SubmitQueue, Cancel: a.settings.CancelQueue, Completion: a.settings.CompletionQueue,
 		},

@@ -14,7 +14,7 @@ import (
 	"prowgate/shared/gate"
 )
 
-const passes = `{"kind":"completion","gateId":"g","outcome":"succeeded","passed":true,"retry":"not-eligible","error":"","marker":""}`
+const passes = `{"kind":"completion","outcome":"succeeded","passed":true,"retry":"not-eligible","error":"","marker":""}`
 
 const sha = "0123456789abcdef0123456789abcdef01234567"
 
@@ -105,13 +105,22 @@ func TestBadUsageOfRunSendsNothing(t *testing.T) {
 		args  []string
 		texts []string
 	}{
-		"required":    {[]string{"run"}, []string{"required: --job-name, --cloud, --environment, --region"}},
-		"pair":        {with("--label", "novalue"), []string{"--label", "novalue"}},
-		"duration":    {with("--timeout", "soon"), []string{"--timeout"}},
-		"number":      {with("--max-ev2-auto-retry-failures", "x"), []string{"--max-ev2-auto-retry-failures"}},
-		"unknown":     {with("--nope"), []string{"--nope"}},
-		"argument":    {with("true"), []string{"unknown command"}},
-		"gate id":     {with("--gate-id", strings.Repeat("x", 200)), []string{"--gate-id: no gate id can be read"}},
+		"required":   {[]string{"run"}, []string{"required: --job-name, --cloud, --environment, --region"}},
+		"pair":       {with("--label", "novalue"), []string{"--label", "novalue"}},
+		"duration":   {with("--timeout", "soon"), []string{"--timeout"}},
+		"number":     {with("--max-ev2-auto-retry-failures", "x"), []string{"--max-ev2-auto-retry-failures"}},
+		"unknown":    {with("--nope"), []string{"--nope"}},
+		"argument":   {with("true"), []string{"unknown command"}},
+		"gate id":    {with("--gate-id", strings.Repeat("x", 200)), []string{"--gate-id: no gate id can be read"}},
+		"long id":    {with("--gate-id", strings.Repeat("x", 64)), []string{"--gate-id: gateId: must be no more than 63"}},
+		"strange id": {with("--gate-id", "a/b"), []string{"--gate-id: gateId: "}},
+		"every rule": {
+			with("--timeout", "-1h", "--label", "prow.k8s.io/x=1", "--allow-ev2-retry", "--base-sha", "main"),
+			[]string{"--timeout: timeout: must be greater than 0", "--label: labels[prow.k8s.io/x]: ", "--allow-ev2-retry: ", "--base-sha: "},
+		},
+		"interval":    {with("--status-interval", "0s"), []string{"positive"}},
+		"status":      {with("--status-url", "ftp://x"), []string{"--status-url must be"}},
+		"SQS":         {with("--queue-url", "https://sqs.eu-west-1.amazonaws.com/123456789012"), []string{"--status-url or STATUS_URL is required"}},
 		"grace":       {with("--cancel-grace", "0s"), []string{"positive"}},
 		"output":      {with("--output", "yaml"), []string{"text or json"}},
 		"log level":   {with("--log-level", "loud"), []string{"--log-level"}},
@@ -181,7 +190,6 @@ func TestWaitIsTheGatesTimeoutAndAMargin(t *testing.T) {
 		{nil, 5*time.Hour + 15*time.Minute},
 		{[]string{"--timeout", "1h"}, 2*time.Hour + 15*time.Minute},
 		{[]string{"--timeout", "1h", "--wait", "10m"}, 10 * time.Minute},
-		{[]string{"--timeout", "-1h"}, 5*time.Hour + 15*time.Minute}, // for the service to reject
 	} {
 		bubble(t, func(d *desk) {
 			began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"prowgate/shared/gate"
 )
@@ -24,9 +25,33 @@ func Text(s string) string {
 	return harmless(s)
 }
 
-// Line is Text on one line.
-func Line(s string) string {
-	return harmless(strings.Join(strings.Fields(Text(s)), " "))
+// The service bounds what it sends; these hold whatever comes, so that no message floods the step's output.
+const (
+	maxLine  = 8 << 10  // bytes of a line
+	maxWord  = 1 << 10  // of a name or a URL in a verdict
+	maxError = 16 << 10 // of a verdict's error
+)
+
+// Line is Text on one line, cut where it is too long.
+func Line(s string) string { return line(s, maxLine) }
+
+// word is a Line that is a name, an id or a URL.
+func word(s string) string { return line(s, maxWord) }
+
+// line cuts before it cleans, too, for that takes its time; cleaning adds nothing and may take much away.
+func line(s string, most int) string {
+	return clip(harmless(strings.Join(strings.Fields(Text(clip(s, 4*most))), " ")), most)
+}
+
+// clip cuts text that is longer than n bytes, at a rune's boundary.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "..."
 }
 
 func harmless(s string) string {

@@ -31,28 +31,36 @@ func (c *Console) Verdict(n gate.Notice, asJSON bool) error {
 	return nil
 }
 
+// markerOf returns the marker that n may print: only a job that failed can be eligible.
+func markerOf(n gate.Notice) string {
+	if n.Outcome != gate.Failed || n.Passed {
+		return ""
+	}
+	return gate.Marker(n.Retry)
+}
+
 // cleaned returns n with every text made harmless. Only the marker of n's own classification stays,
 // in the marker field and at the beginning of the error.
 func cleaned(n gate.Notice) gate.Notice {
-	marker := gate.Marker(n.Retry)
+	marker := markerOf(n)
 	n.Error = cleanError(n.Error, marker)
 	if n.Marker != marker {
-		n.Marker = Line(n.Marker)
+		n.Marker = word(n.Marker)
 	}
 	for _, s := range []*string{
 		&n.GateID, &n.JobName, &n.Region, &n.ExecutionID, &n.JobURL, &n.State, &n.Text,
 		(*string)(&n.Kind), (*string)(&n.Outcome), (*string)(&n.Retry),
 	} {
-		*s = Line(*s)
+		*s = word(*s)
 	}
 	tests := make([]string, 0, len(n.FailedTests))
 	for _, name := range n.FailedTests {
-		tests = append(tests, Line(name))
+		tests = append(tests, word(name))
 	}
 	n.FailedTests = tests
 	if n.Abort != nil {
 		n.Abort = &gate.AbortReport{
-			Outcome: gate.AbortOutcome(Line(string(n.Abort.Outcome))),
+			Outcome: gate.AbortOutcome(word(string(n.Abort.Outcome))),
 			Reason:  Line(n.Abort.Reason),
 		}
 	}
@@ -61,9 +69,9 @@ func cleaned(n gate.Notice) gate.Notice {
 
 func cleanError(text, marker string) string {
 	if rest, ok := strings.CutPrefix(text, marker+": "); ok && marker != "" {
-		return marker + ": " + Text(rest)
+		return marker + ": " + clip(Text(rest), maxError)
 	}
-	return Text(text)
+	return clip(Text(text), maxError)
 }
 
 func verdictJSON(n gate.Notice) (string, error) {

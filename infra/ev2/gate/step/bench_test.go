@@ -126,6 +126,7 @@ type bench struct {
 	out, err *output
 	signals  chan os.Signal
 	step     *step.Step
+	request  step.Request
 	code     chan int
 	ended    time.Time
 }
@@ -135,7 +136,8 @@ func stage(t *testing.T, story func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{
-			t: t, out: &output{}, err: &output{}, code: make(chan int, 1), signals: make(chan os.Signal, 2),
+			request: step.Request{GateID: gateID, Body: []byte(`{"gateId":"gate-1"}`), Gating: gate.Gating{GateID: gateID, AbortOnCancel: true}},
+			t:       t, out: &output{}, err: &output{}, code: make(chan int, 1), signals: make(chan os.Signal, 2),
 			q: &faulty{
 				before: map[string]error{}, after: map[string]error{},
 				Broker: broker.New(broker.Config{Clock: time.Now, Queues: []broker.QueueConfig{
@@ -157,7 +159,7 @@ func stage(t *testing.T, story func(b *bench)) {
 // start runs the step and returns when it waits for something.
 func (b *bench) start() {
 	go func() {
-		code := b.step.Run(b.t.Context(), step.Request{GateID: gateID, Body: []byte(`{"gateId":"gate-1"}`)})
+		code := b.step.Run(b.t.Context(), b.request)
 		b.ended = time.Now()
 		b.code <- code
 	}()

@@ -64,11 +64,11 @@ func (w *watch) sendCancel(ctx context.Context, sig os.Signal) (Arrival, error) 
 	return Send(ctx, w.Queue, w.Log, w.Names.Cancel, m)
 }
 
-func (w *watch) onCancelSent(s sending) {
+func (w *watch) onCancelSent(ctx context.Context, s sending) {
 	w.cancelSent, w.cancelErr, w.cancelDone = s.arrival, s.err, true
 	switch {
 	case w.hurry:
-		w.onGraceOver()
+		w.onGraceOver(ctx)
 	case s.err == nil:
 		w.Console.Say("the cancel was sent")
 	default:
@@ -90,19 +90,37 @@ func (w *watch) sayCancelled(n gate.Notice) {
 	}
 }
 
-// onGraceOver says what is left to do when the grace is over without a verdict.
-func (w *watch) onGraceOver() {
-	id := w.request.GateID
+// onGraceOver ends a step that has no verdict in time. What is left to do depends on how the gate stands, so
+// that is asked first, once, where there is somebody to ask.
+func (w *watch) onGraceOver(ctx context.Context) {
 	select {
 	case s := <-w.cancel: // both ended at the same moment
-		w.cancelSent, w.cancelErr = s.arrival, s.err
+		w.cancelSent, w.cancelErr, w.cancelDone = s.arrival, s.err, true
 	default:
 	}
+	if w.Status != nil && w.cancelSent == Sent && !w.hurry && !w.leaving {
+		w.leaving, w.grace = true, time.After(lastLook)
+		w.ask(ctx, lastLook)
+		return
+	}
+	w.leave(gate.View{})
+}
+
+// leave says what is left to do. v is the gate as it stands, empty when that is not known.
+func (w *watch) leave(v gate.View) {
+	id := w.request.GateID
+	ended := v.Phase == gate.PhaseDone
 	switch {
+	case ended && v.Abort != nil:
+		w.Console.Say("the gate has ended: %s; %s", v.Outcome, console.AbortText(*v.Abort))
+	case ended && v.Outcome != gate.TimedOut: // whose job may still run, and is aborted then
+		w.Console.Say("the gate had ended before the cancel took effect: %s", v.Outcome)
+	case w.cancelSent == Sent && !w.request.Gating.AbortOnCancel:
+		w.Console.Say("the service has the cancel and has not answered it yet; the job is left running, abortOnCancel is false")
 	case w.cancelSent == Sent && w.answer != "":
 		w.Console.Say("the job is still to be aborted: %s; the service goes on with it, see: gate status --gate-id %s", w.answer, id)
 	case w.cancelSent == Sent && w.submitted == Sent:
-		w.Console.Say("the job is still to be aborted: the service has the cancel and has not answered it yet, see: gate status --gate-id %s", id)
+		w.Console.Say("the service has the cancel and has not answered it yet: the job is still to be aborted%s, see: gate status --gate-id %s", unless(v), id)
 	case w.cancelSent == Sent:
 		w.Console.Say("the cancel was sent, the submission was not confirmed: one that arrives later starts no job, one that had arrived has its job aborted")
 	case w.cancelSent == NotSent && w.submitted == NotSent:
@@ -111,6 +129,14 @@ func (w *watch) onGraceOver() {
 		w.Console.Say("the cancel was not confirmed, so the job may be left running%s. Cancel it with: gate cancel --gate-id %s", w.cause(), id)
 	}
 	w.end(0)
+}
+
+// unless is said where it is not known how the gate stands: its verdict may have been taken by another step.
+func unless(v gate.View) string {
+	if v.Phase != gate.PhaseNone && v.Phase != gate.PhaseDone {
+		return ""
+	}
+	return ", unless the gate had ended before"
 }
 
 func (w *watch) cause() string {

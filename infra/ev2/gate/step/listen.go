@@ -53,7 +53,7 @@ func listen(ctx context.Context, q Queue, name, session string, log *slog.Logger
 
 func (l *listener) run(ctx context.Context) {
 	defer close(l.done)
-	back := backoff()
+	back, strange := backoff(), backoff()
 	for ctx.Err() == nil {
 		d, got, err := l.queue.Receive(ctx, l.name, l.session, longPoll)
 		answers := make(chan settlement, 1)
@@ -68,7 +68,12 @@ func (l *listener) run(ctx context.Context) {
 			pause(ctx, emptyPause)
 		default:
 			back = backoff()
-			if !l.settle(ctx, d, answers) {
+			switch l.settle(ctx, d, answers) {
+			case remove:
+				strange = backoff()
+			case giveBack:
+				pause(ctx, strange.Step()) // it comes again at once
+			case removeLast:
 				return
 			}
 		}
@@ -84,13 +89,12 @@ func (l *listener) tell(ctx context.Context, m letter) bool {
 	}
 }
 
-// settle waits for the answer and settles; false when no more is wanted.
-func (l *listener) settle(ctx context.Context, d queue.Delivery, answers <-chan settlement) bool {
-	var answer settlement
+// settle waits for the answer, settles, and returns the answer.
+func (l *listener) settle(ctx context.Context, d queue.Delivery, answers <-chan settlement) (answer settlement) {
 	select {
 	case answer = <-answers:
 	case <-ctx.Done():
-		return false
+		return removeLast
 	}
 	do := l.queue.Complete
 	if answer == giveBack {
@@ -102,15 +106,11 @@ func (l *listener) settle(ctx context.Context, d queue.Delivery, answers <-chan 
 	for {
 		err := do(limited, l.name, d)
 		if err == nil {
-			break
+			return answer
 		}
 		l.log.Debug("not settled", "queue", l.name, "error", err)
 		if k := fault.KindOf(err); k == fault.Conflict || k == fault.Refused || !pause(limited, back.Step()) {
-			break // it comes again when its lock expires, which is harmless
+			return answer // it comes again when its lock expires, which is harmless
 		}
 	}
-	if answer == giveBack {
-		pause(ctx, back.Step())
-	}
-	return answer != removeLast
 }

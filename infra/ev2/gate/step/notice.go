@@ -2,6 +2,8 @@ package step
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,14 +14,17 @@ import (
 
 func (w *watch) onLetter(m letter) {
 	w.hear(m.err)
-	if !m.got || m.err != nil {
+	if m.err != nil {
 		return
 	}
-	var n gate.Notice
-	err := json.Unmarshal(m.delivery.Body, &n)
+	if !m.got {
+		w.empty = w.Clock()
+		return
+	}
+	n, err := read(m.delivery.Body, w.request.GateID)
 	switch {
 	case err != nil:
-		w.Log.Warn("a message that cannot be read was given back", "id", m.delivery.ID, "error", err)
+		w.Log.Warn("a message that is not for this step was given back", "id", m.delivery.ID, "error", err)
 		m.reply <- giveBack
 	case n.Kind == gate.KindCompletion:
 		w.onCompletion(n, m.reply)
@@ -27,6 +32,26 @@ func (w *watch) onLetter(m letter) {
 		w.onProgress(n)
 		m.reply <- remove
 	}
+}
+
+// neverPass are the outcomes with which no gate passes, whatever else a message says.
+var neverPass = []gate.Outcome{"", gate.TimedOut, gate.Rejected, gate.SubmissionFailed, gate.Cancelled}
+
+// read reads a message for the gate. The session is the gate's own, but it is not believed alone: a verdict on
+// another gate must not pass this one.
+func read(body []byte, gateID string) (gate.Notice, error) {
+	var n gate.Notice
+	if err := json.Unmarshal(body, &n); err != nil {
+		return n, fmt.Errorf("not readable: %w", err)
+	}
+	if n.GateID != gateID {
+		return n, fmt.Errorf("it is of the gate %q", n.GateID)
+	}
+	if n.Kind != gate.KindCompletion && n.Kind != gate.KindProgress {
+		return n, fmt.Errorf("it is of the unknown kind %q", n.Kind)
+	}
+	n.Passed = n.Passed && !slices.Contains(neverPass, n.Outcome)
+	return n, nil
 }
 
 // hear keeps account of how long receiving has failed. A service that is away comes back; one that

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"prowgate/infra/ev2/gate/console"
+	"prowgate/shared/gate"
 	"prowgate/shared/queue"
 )
 
@@ -42,15 +43,23 @@ type Queue interface {
 // Names are the names of the queues.
 type Names struct{ Submit, Cancel, Completion string }
 
-// Request is what the step asks for. Body is a gating message for the gate GateID.
+// Status tells how gates stand. Found is false when the service knows no such gate.
+type Status interface {
+	Gate(ctx context.Context, id string) (v gate.View, found bool, err error)
+}
+
+// Request is what the step asks for. Body is a gating message for the gate GateID, and Gating what the
+// service reads in it.
 type Request struct {
 	GateID string
 	Body   []byte
+	Gating gate.Gating
 }
 
-// Step is made of parts that are all required.
+// Step is made of parts that are all required but Status.
 type Step struct {
 	Queue   Queue
+	Status  Status // nil where the service has no status face that the step can reach
 	Names   Names
 	Console *console.Console
 	Log     *slog.Logger

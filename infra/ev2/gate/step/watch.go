@@ -36,16 +36,22 @@ type watch struct {
 	signal     os.Signal // the first one; nil before
 	signalAt   time.Time
 	hurry      bool // a second one came before the cancel's result
-	cancelDone bool // its result is known
+	leaving    bool // the grace is over, and the gate's status was asked for
+	cancelDone bool // the cancel's result is known
 	cancel     chan sending
 	cancelSent Arrival
 	cancelErr  error
+
+	look    <-chan time.Time // when to ask for the gate's status next
+	views   chan viewing
+	looking bool // an answer is to come
 
 	lastLine string    // the newest progress
 	answer   string    // the newest progress since the signal
 	silent   time.Time // since when receiving fails; zero while it works
 	silence  error     // why
 	refused  time.Time // since when receiving is refused
+	empty    time.Time // when receiving last worked and there was nothing
 
 	ended bool
 	code  int
@@ -56,7 +62,7 @@ func newWatch(s *Step, r Request) *watch {
 		Step: s, request: r, began: s.Clock(),
 		life: time.NewTicker(Life), deadline: time.After(s.Wait),
 		submission: make(chan sending, 1), stopSubmit: func() {},
-		cancel: make(chan sending, 1),
+		cancel: make(chan sending, 1), views: make(chan viewing, 1),
 	}
 }
 
@@ -88,13 +94,17 @@ func (w *watch) loop(ctx context.Context) int {
 		case m := <-w.letters:
 			w.onLetter(m)
 		case s := <-w.cancel:
-			w.onCancelSent(s)
+			w.onCancelSent(ctx, s)
 		case <-w.life.C:
 			w.onLife()
+		case <-w.look:
+			w.onLook(ctx)
+		case v := <-w.views:
+			w.onView(v)
 		case <-w.deadline:
 			w.giveUp("no verdict after " + short(w.Wait))
 		case <-w.grace:
-			w.onGraceOver()
+			w.onGraceOver(ctx)
 		case <-ctx.Done():
 			w.giveUp("the step was ended")
 		}
@@ -140,6 +150,7 @@ func (w *watch) listen(ctx context.Context) {
 	if w.listener == nil {
 		w.listener = listen(ctx, w.Queue, w.Names.Completion, w.request.GateID, w.Log)
 		w.letters = w.listener.letters
+		w.look = time.After(firstLook)
 	}
 }
 

@@ -1,0 +1,121 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"prowgate/shared/gate"
+	"prowgate/shared/store"
+)
+
+const (
+	batch       = 500         // records read at once
+	leastAge    = time.Second // a list this old is looked at again
+	restPerWork = 9           // and at the earliest after that many times what the last look took
+)
+
+// index keeps the gates in memory, in order of time, which the store does not know. Whoever asks has it
+// looked through again, unless that was just done: a store of many gates costs a tenth of the time at
+// most, however many ask. A record is decoded when its version changes.
+type index struct {
+	records Records
+	clock   func() time.Time
+	log     *slog.Logger
+
+	turn  chan struct{} // holds one token: who has it may use what follows
+	known map[string]*item
+	now   list
+	next  time.Time
+}
+
+// list is what the store held at one time, the gate that came last first. It is never changed.
+type list struct {
+	items []*item
+	byID  map[string]*item
+	asOf  time.Time
+}
+
+func newIndex(records Records, clock func() time.Time, log *slog.Logger) *index {
+	x := &index{records: records, clock: clock, log: log, turn: make(chan struct{}, 1)}
+	x.turn <- struct{}{}
+	return x
+}
+
+// gates returns the list, the older one beside an error when the store cannot be read.
+func (x *index) gates(ctx context.Context) (list, error) {
+	select {
+	case <-x.turn:
+	case <-ctx.Done():
+		return list{}, ctx.Err()
+	}
+	defer func() { x.turn <- struct{}{} }()
+	began := x.clock()
+	if began.Before(x.next) {
+		return x.now, nil
+	}
+	known, err := x.read(ctx)
+	if err != nil {
+		return x.now, err
+	}
+	x.known, x.now = known, listOf(known, began)
+	ended := x.clock()
+	x.next = ended.Add(max(leastAge, restPerWork*ended.Sub(began)))
+	return x.now, nil
+}
+
+// read looks through the store.
+func (x *index) read(ctx context.Context) (map[string]*item, error) {
+	known, after := make(map[string]*item, len(x.known)), ""
+	for {
+		entries, err := x.records.List(ctx, gate.KeyPrefix, after, batch)
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		for _, e := range entries {
+			known[e.Key] = x.item(ctx, e)
+		}
+		if len(entries) < batch {
+			return known, nil
+		}
+		after = entries[len(entries)-1].Key
+	}
+}
+
+// item returns what is known of an entry. One that cannot be read is reported once for each version.
+func (x *index) item(ctx context.Context, e store.Entry) *item {
+	if old := x.known[e.Key]; old != nil && old.version == e.Version {
+		return old
+	}
+	it, err := newItem(e)
+	if err != nil {
+		x.log.WarnContext(ctx, "a record is left out", "key", e.Key, "error", err)
+		return &item{version: e.Version, broken: true}
+	}
+	return it
+}
+
+func listOf(known map[string]*item, asOf time.Time) list {
+	l := list{byID: make(map[string]*item, len(known)), asOf: asOf}
+	l.items = slices.DeleteFunc(slices.Collect(maps.Values(known)), func(it *item) bool { return it.broken })
+	slices.SortFunc(l.items, func(a, b *item) int { return a.place().compare(b.place()) })
+	for _, it := range l.items {
+		l.byID[it.ID] = it
+	}
+	return l
+}
+
+// place is where a gate stands in the list.
+type place struct {
+	came time.Time
+	id   string
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(q.came.Compare(p.came), strings.Compare(p.id, q.id))
+}

@@ -1,0 +1,126 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// metricInterval is how often metrics are sent: more often than the SDK's minute, because the process is killed
+// without notice and takes with it what was not sent. Spans go every five seconds, as the SDK has it.
+const metricInterval = 15 * time.Second
+
+// origin describes this process. The instance makes the counters of two processes two series.
+func origin(ctx context.Context) (*resource.Resource, error) {
+	return resource.New(ctx,
+		resource.WithAttributes(attribute.String("service.name", scope), attribute.String("service.instance.id", uuid.NewString())),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(), // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come last and win
+	)
+}
+
+func newTraces(ctx context.Context, c Config, from *resource.Resource, told *troubles) (*sdktrace.TracerProvider, error) {
+	var options []otlptracehttp.Option
+	if c.Transport != nil {
+		options = append(options, otlptracehttp.WithHTTPClient(&http.Client{Transport: c.Transport}))
+	}
+	exporter, err := otlptracehttp.New(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithResource(from), sdktrace.WithBatcher(spanExporter{exporter, told})), nil
+}
+
+func newMetrics(ctx context.Context, c Config, from *resource.Resource, told *troubles) (*sdkmetric.MeterProvider, error) {
+	var options []otlpmetrichttp.Option
+	if c.Transport != nil {
+		options = append(options, otlpmetrichttp.WithHTTPClient(&http.Client{Transport: c.Transport}))
+	}
+	exporter, err := otlpmetrichttp.New(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	var every []sdkmetric.PeriodicReaderOption
+	if strings.TrimSpace(os.Getenv("OTEL_METRIC_EXPORT_INTERVAL")) == "" { // an option would go before the variable
+		every = append(every, sdkmetric.WithInterval(metricInterval))
+	}
+	reader := sdkmetric.NewPeriodicReader(metricExporter{exporter, told}, every...)
+	return sdkmetric.NewMeterProvider(sdkmetric.WithResource(from), sdkmetric.WithReader(reader)), nil
+}
+
+// spanExporter and metricExporter are exporters whose failures end here: the SDK would only print them.
+type (
+	spanExporter struct {
+		sdktrace.SpanExporter
+		told *troubles
+	}
+	metricExporter struct {
+		sdkmetric.Exporter
+		told *troubles
+	}
+)
+
+// ExportSpans implements sdktrace.SpanExporter.
+func (e spanExporter) ExportSpans(ctx context.Context, s []sdktrace.ReadOnlySpan) error {
+	e.told.note(ctx, e.SpanExporter.ExportSpans(ctx, s))
+	return nil
+}
+
+// Export implements sdkmetric.Exporter.
+func (e metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	e.told.note(ctx, e.Exporter.Export(ctx, m))
+	return nil
+}
+
+// troublesPause is how long a collector's failures are counted before they are told again.
+const troublesPause = 5 * time.Minute
+
+// troubles tells of exports that failed, the first at once and the others now and then.
+type troubles struct {
+	log    *slog.Logger
+	clock  func() time.Time
+	mu     sync.Mutex
+	all    int
+	untold int
+	tellAt time.Time
+}
+
+func newTroubles(log *slog.Logger, clock func() time.Time) *troubles {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &troubles{log: log, clock: clock}
+}
+
+func (t *troubles) note(ctx context.Context, err error) {
+	if err == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all++
+	t.untold++
+	if now := t.clock(); !now.Before(t.tellAt) {
+		t.log.WarnContext(ctx, "telemetry was not taken and is lost", "exports", t.untold, "error", text(err.Error()))
+		t.untold, t.tellAt = 0, now.Add(troublesPause)
+	}
+}
+
+func (t *troubles) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all
+}
