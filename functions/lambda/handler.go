@@ -38,15 +38,10 @@ type handler struct {
 
 // event is what tells the kinds of events apart.
 type event struct {
-	Records        []events.SQSMessage `json:"Records"`
-	Source         string              `json:"source"`
-	DetailType     string              `json:"detail-type"`
-	RawPath        string              `json:"rawPath"`
-	RequestContext struct {
-		HTTP struct {
-			Method string `json:"method"`
-		} `json:"http"`
-	} `json:"requestContext"`
+	Records    []events.SQSMessage `json:"Records"`
+	Source     string              `json:"source"`
+	DetailType string              `json:"detail-type"`
+	events.LambdaFunctionURLRequest
 }
 
 // Invoke implements lambda.Handler. An error fails the whole event, which only an event that is none of
@@ -64,7 +59,7 @@ func (h *handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	case e.Source == "aws.events" && e.DetailType == "Scheduled Event":
 		return h.sweep(ctx, payload)
 	case e.RequestContext.HTTP.Method != "":
-		return json.Marshal(h.status.answer(ctx, e.RequestContext.HTTP.Method, e.RawPath))
+		return json.Marshal(h.status.serve(ctx, e.LambdaFunctionURLRequest))
 	}
 	h.log.ErrorContext(ctx, "an event of an unknown kind", "source", e.Source, "records", len(e.Records))
 	return nil, errors.New("an event of an unknown kind: it must be of SQS, of a schedule or of a function's URL")

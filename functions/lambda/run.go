@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"prowgate/functions"
+	"prowgate/functions/page"
 	"prowgate/shared/azurefn"
 	"prowgate/shared/config"
 	"prowgate/shared/telemetry"
 )
+
+// where is what the page says of the place it runs at.
+const where = "AWS Lambda"
 
 // run makes the handler of the functions. An error names every setting that is wrong, and holds no secret.
 func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, error) {
@@ -34,7 +38,7 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, 
 			settings.SubmitQueue: "submit", settings.PollQueue: "poll", settings.CancelQueue: "cancel",
 		},
 		queues: p.queues,
-		status: status{records: p.records, log: log},
+		status: status{records: p.records, page: page.Handler(p.records, where, clock, log), log: log},
 		told:   told,
 		log:    log,
 	}, nil

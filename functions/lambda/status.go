@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
-	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -17,137 +16,129 @@ import (
 	"prowgate/shared/store"
 )
 
-const (
-	statusMost = 200 // gates in one answer
-	statusPage = 200 // records read at once
-)
-
 // status answers the requests to the function's URL, which lets in whom IAM allows:
 //
+//	GET /api/page                        the page for people
 //	GET /api/gates                       the newest gates
 //	GET /api/gates/<gate id>             one gate with its timeline
 //	GET /api/gates/<gate id>/completion  its completion message; 202 and the gate while there is none
 //
-// The last takes the place of a queue with sessions, which SQS has not.
+// The last takes the place of a queue with sessions, which SQS has not; the others are the page's.
 type status struct {
 	records interface {
 		Load(ctx context.Context, key string) (store.Entry, bool, error)
-		List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error)
 	}
-	log *slog.Logger
+	page http.Handler
+	log  *slog.Logger
 }
 
-// problem is the body of every answer that is no success.
-type problem struct {
-	Error string `json:"error"`
+// serve answers one request.
+func (s status) serve(ctx context.Context, e events.LambdaFunctionURLRequest) events.LambdaFunctionURLResponse {
+	w := &answer{header: http.Header{}, code: http.StatusOK}
+	r, err := requestOf(ctx, e)
+	if err != nil {
+		s.problem(w, http.StatusBadRequest, "the address is not readable")
+	} else {
+		s.handler().ServeHTTP(w, r)
+	}
+	return w.response()
 }
 
-func (s status) answer(ctx context.Context, method, path string) events.LambdaFunctionURLResponse {
-	code, body := s.route(ctx, method, path)
+func (s status) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/gates/{gateId}/completion", s.completion)
+	mux.Handle("/", s.page)
+	return mux
+}
+
+// requestOf returns the request that a function's URL was asked with.
+func requestOf(ctx context.Context, e events.LambdaFunctionURLRequest) (*http.Request, error) {
+	target := e.RawPath
+	if e.RawQueryString != "" {
+		target += "?" + e.RawQueryString
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, e.RequestContext.HTTP.Method, "https://"+e.RequestContext.DomainName, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
+	for name, value := range e.Headers {
+		r.Header.Set(name, value)
+	}
+	return r, nil
+}
+
+// completion gives the very message that goes to the queue of completions, as often as it is asked for.
+func (s status) completion(w http.ResponseWriter, r *http.Request) {
+	e, found, err := s.records.Load(r.Context(), gate.KeyPrefix+r.PathValue("gateId"))
+	if err != nil {
+		s.unavailable(w, r, err)
+		return
+	}
+	if !found {
+		s.problem(w, http.StatusNotFound, "there is no such gate")
+		return
+	}
+	record, err := gate.DecodeRecord(e.Body)
+	if err != nil {
+		s.unavailable(w, r, err)
+		return
+	}
+	if n, ok := gate.CompletionOf(record); ok {
+		s.json(w, http.StatusOK, n)
+		return
+	}
+	v, err := gate.ViewOf(e.Body)
+	if err != nil {
+		s.unavailable(w, r, err)
+		return
+	}
+	s.json(w, http.StatusAccepted, v)
+}
+
+func (s status) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	s.log.ErrorContext(r.Context(), "the completion cannot be read", "error", err)
+	s.problem(w, http.StatusServiceUnavailable, "the records cannot be read now")
+}
+
+// problem is the answer that is no success.
+func (s status) problem(w http.ResponseWriter, code int, text string) {
+	s.json(w, code, map[string]string{"error": text})
+}
+
+func (s status) json(w http.ResponseWriter, code int, body any) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		code, encoded = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written as JSON"}`)
 	}
-	return events.LambdaFunctionURLResponse{
-		StatusCode: code, Body: string(encoded),
-		Headers: map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"},
-	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_, _ = w.Write(encoded) // into memory
 }
 
-func (s status) route(ctx context.Context, method, path string) (code int, body any) {
-	rest, ok := strings.CutPrefix(path, "/api/gates")
-	switch {
-	case !ok || rest != "" && rest[0] != '/':
-		return http.StatusNotFound, problem{"there is nothing at this path"}
-	case method != http.MethodGet:
-		return http.StatusMethodNotAllowed, problem{"only GET is answered"}
-	case rest == "" || rest == "/":
-		return s.list(ctx)
-	}
-	name, completion := strings.CutSuffix(rest[1:], "/completion")
-	id, err := url.PathUnescape(name)
-	if err != nil {
-		return http.StatusBadRequest, problem{"the gate's id is not readable"}
-	}
-	return s.one(ctx, id, completion)
+// answer is a response in memory, as the runtime wants it.
+type answer struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
 }
 
-func (s status) one(ctx context.Context, id string, completion bool) (code int, body any) {
-	e, found, err := s.records.Load(ctx, gate.KeyPrefix+id)
-	if err != nil {
-		return s.unavailable(ctx, err)
-	}
-	if !found {
-		return http.StatusNotFound, problem{"there is no such gate"}
-	}
-	v, err := view(e)
-	if err != nil {
-		return s.unavailable(ctx, err)
-	}
-	if !completion {
-		return http.StatusOK, v
-	}
-	if n, ok := completionOf(e.Body); ok {
-		return http.StatusOK, n
-	}
-	return http.StatusAccepted, v
-}
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+func (a *answer) WriteHeader(code int)        { a.code = code }
 
-// completionOf returns the message that a stored gate's verdict is sent with.
-func completionOf(body []byte) (gate.Notice, bool) {
-	r, err := gate.DecodeRecord(body)
-	if err != nil {
-		return gate.Notice{}, false
+func (a *answer) response() events.LambdaFunctionURLResponse {
+	r := events.LambdaFunctionURLResponse{StatusCode: a.code, Body: a.body.String(), Headers: map[string]string{}}
+	for name := range a.header {
+		r.Headers[name] = a.header.Get(name)
 	}
-	return gate.CompletionOf(r)
-}
-
-// list reads all gates, because the store has no order of time, and keeps the newest.
-func (s status) list(ctx context.Context) (code int, body any) {
-	gates, after := []gate.View{}, ""
-	for {
-		entries, err := s.records.List(ctx, gate.KeyPrefix, after, statusPage)
-		if err != nil {
-			return s.unavailable(ctx, err)
-		}
-		for _, e := range entries {
-			after = e.Key
-			v, err := view(e)
-			if err != nil {
-				s.log.WarnContext(ctx, "a record is left out", "key", e.Key, "error", err)
-				continue
-			}
-			gates = append(gates, v)
-		}
-		slices.SortFunc(gates, newestFirst)
-		gates = gates[:min(len(gates), statusMost)]
-		if len(entries) < statusPage {
-			return http.StatusOK, map[string][]gate.View{"gates": gates}
-		}
+	if !utf8.Valid(a.body.Bytes()) {
+		r.Body, r.IsBase64Encoded = base64.StdEncoding.EncodeToString(a.body.Bytes()), true
 	}
-}
-
-// view decodes a record. A timeline is never null in JSON.
-func view(e store.Entry) (gate.View, error) {
-	v, err := gate.ViewOf(e.Body)
-	if v.Timeline == nil {
-		v.Timeline = []gate.Moment{}
-	}
-	return v, err
-}
-
-func newestFirst(a, b gate.View) int {
-	return cmp.Or(cameAt(b).Compare(cameAt(a)), cmp.Compare(a.GateID, b.GateID))
-}
-
-func cameAt(v gate.View) time.Time {
-	if len(v.Timeline) == 0 {
-		return time.Time{}
-	}
-	return v.Timeline[0].At
-}
-
-func (s status) unavailable(ctx context.Context, err error) (code int, body any) {
-	s.log.ErrorContext(ctx, "the status cannot be read", "error", err)
-	return http.StatusServiceUnavailable, problem{"the records cannot be read now"}
+	return r
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"prowgate/functions/page"
 	"prowgate/shared/fault"
 	"prowgate/shared/gate"
 	"prowgate/shared/store"
@@ -23,15 +25,16 @@ var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 type away struct{ store.Store }
 
 func (away) Load(context.Context, string) (store.Entry, bool, error) {
-	return store.Entry{}, false, &fault.Error{Kind: fault.NothingHappened, Text: "hush"}
+	return store.Entry{}, false, &fault.Error{Kind: fault.NothingHappened, Text: "away"}
 }
 
 func (away) List(context.Context, string, string, int) ([]store.Entry, error) {
-	return nil, &fault.Error{Kind: fault.NothingHappened, Text: "hush"}
+	return nil, &fault.Error{Kind: fault.NothingHappened, Text: "away"}
 }
 
 func face(records store.Store) status {
-	return status{records: records, log: slog.New(slog.DiscardHandler)}
+	log := slog.New(slog.DiscardHandler)
+	return status{records: records, page: page.Handler(records, where, func() time.Time { return noon }, log), log: log}
 }
 
 func put(t *testing.T, s store.Store, r gate.Record) {
@@ -45,11 +48,12 @@ func put(t *testing.T, s store.Store, r gate.Record) {
 	}
 }
 
-// get asks the face through the handler, as a function's URL does.
-func get(t *testing.T, s status, method, path string, into any) int {
+// ask asks the face through the handler, as a function's URL does.
+func ask(t *testing.T, s status, method, path, query string) (code int, header map[string]string, body string) {
 	t.Helper()
 	h := &handler{status: s, log: s.log}
-	payload := fmt.Sprintf(`{"version":"2.0","rawPath":%q,"requestContext":{"http":{"method":%q,"path":%q}}}`, path, method, path)
+	payload := fmt.Sprintf(`{"version":"2.0","rawPath":%q,"rawQueryString":%q,"requestContext":{"domainName":"x.lambda-url","http":{"method":%q,"path":%q}}}`,
+		path, query, method, path)
 	raw, err := h.Invoke(t.Context(), []byte(payload))
 	if err != nil {
 		t.Fatal(err)
@@ -59,13 +63,20 @@ func get(t *testing.T, s status, method, path string, into any) int {
 		Headers    map[string]string
 		Body       string
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil || answer.Headers["Content-Type"] != "application/json" {
+	if err := json.Unmarshal(raw, &answer); err != nil {
 		t.Fatalf("%s, %v", raw, err)
 	}
-	if err := json.Unmarshal([]byte(answer.Body), into); err != nil {
-		t.Fatalf("%s: %v", answer.Body, err)
+	return answer.StatusCode, answer.Headers, answer.Body
+}
+
+// get asks for JSON.
+func get(t *testing.T, s status, method, path string, into any) int {
+	t.Helper()
+	code, header, body := ask(t, s, method, path, "")
+	if err := json.Unmarshal([]byte(body), into); err != nil || header["Content-Type"] != "application/json" {
+		t.Fatalf("%s %v: %v", body, header, err)
 	}
-	return answer.StatusCode
+	return code
 }
 
 // closed is a gate that ended in a failure that may be retried.
@@ -120,21 +131,41 @@ func TestViewHoldsNoMarker(t *testing.T) {
 	}
 }
 
-func TestNewestGatesOverPages(t *testing.T) {
+func TestThePageIsServedWithItsPolicy(t *testing.T) {
 	s := memory.New()
-	for i := range statusPage + 50 {
-		put(t, s, gate.Record{GateID: fmt.Sprintf("g%03d", i), Timeline: []gate.Moment{{At: noon.Add(time.Duration(i) * time.Second)}}})
+	put(t, s, closed(true))
+	code, header, body := ask(t, face(s), "GET", "/api/page", "q=g1")
+	if code != 200 || header["Content-Type"] != "text/html; charset=utf-8" || header["Content-Security-Policy"] == "" {
+		t.Errorf("%d %v", code, header)
 	}
-	if _, err := s.Save(t.Context(), store.Entry{Key: "gate:broken", Body: []byte(`?`)}); err != nil {
-		t.Fatal(err)
+	if !strings.Contains(body, "g1") || !strings.Contains(body, "AWS Lambda") || gate.HasMarker(body) {
+		t.Error(body)
 	}
-	var got struct{ Gates []gate.View }
-	if code := get(t, face(s), "GET", "/api/gates", &got); code != 200 || len(got.Gates) != statusMost {
-		t.Fatalf("status %d, %d gates", code, len(got.Gates))
+}
+
+func TestGatesComeInParts(t *testing.T) {
+	s := memory.New()
+	for i := range 5 {
+		put(t, s, gate.Record{GateID: fmt.Sprintf("g%d", i), CreatedAt: noon.Add(time.Duration(i) * time.Second)})
 	}
-	ends := []string{got.Gates[0].GateID, got.Gates[statusMost-1].GateID}
-	if diff := cmp.Diff([]string{"g249", "g050"}, ends); diff != "" {
-		t.Error(diff)
+	var got struct {
+		Gates []gate.View
+		Next  string
+	}
+	seen, query := []string{}, "limit=2"
+	for range 3 {
+		code, _, body := ask(t, face(s), "GET", "/api/gates", query)
+		got.Gates, got.Next = nil, ""
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 {
+			t.Fatalf("%d %s", code, body)
+		}
+		for _, g := range got.Gates {
+			seen = append(seen, g.GateID)
+		}
+		query = "limit=2&after=" + url.QueryEscape(got.Next)
+	}
+	if diff := cmp.Diff([]string{"g4", "g3", "g2", "g1", "g0"}, seen); diff != "" || got.Next != "" {
+		t.Error(diff, got.Next)
 	}
 }
 
@@ -152,10 +183,12 @@ func TestOtherAnswers(t *testing.T) {
 		{memory.New(), "POST", "/api/gates", 405},
 		{away{}, "GET", "/api/gates", 503},
 		{away{}, "GET", "/api/gates/g1", 503},
+		{away{}, "GET", "/api/gates/g1/completion", 503},
+		{memory.New(), "DELETE", "/api/page", 405},
+		{memory.New(), "GET", "", 400},
 	} {
-		var p problem
-		if code := get(t, face(c.records), c.method, c.path, &p); code != c.want || p.Error == "" || strings.Contains(p.Error, "hush") {
-			t.Errorf("%s %s: %d %+v, want %d", c.method, c.path, code, p, c.want)
+		if code, _, body := ask(t, face(c.records), c.method, c.path, ""); code != c.want || body == "" || gate.HasMarker(body) {
+			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, code, body, c.want)
 		}
 	}
 }

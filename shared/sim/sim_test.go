@@ -79,7 +79,7 @@ func TestTwentyRegionsAtOnce(t *testing.T) {
 
 // TestSeedsThatFailed repeats every seed that ever failed, as long as it means the same run.
 func TestSeedsThatFailed(t *testing.T) {
-	for _, s := range []uint64{156, 222, 446, 824, 867, 1176, 1420, 2468, 2598, 2673, 3655, 10180, 20797, 43257, 46043, 65347, 130985} {
+	for _, s := range []uint64{156, 222, 446, 824, 867, 1176, 1420, 2468, 2598, 2673, 3655, 10180, 20797, 32124, 43257, 46043, 65347, 130985} {
 		if r := sim.Run(sim.Options{Seed: s}); r.Failed() {
 			t.Error(r)
 		}

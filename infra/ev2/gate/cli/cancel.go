@@ -84,7 +84,7 @@ func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest, connect time
 	defer a.close(ctx, q)
 	ctx, stop := context.WithTimeout(ctx, connect)
 	defer stop()
-	m := queue.Message{ID: "cancel-" + a.NewID(), CorrelationID: r.GateID, ContentType: queue.ContentType, Body: body}
+	m := queue.Message{ID: "cancel-" + a.NewID(), CorrelationID: r.GateID, ContentType: queue.ContentType, Trace: a.trace(), Body: body}
 	if arrival, err := step.Send(ctx, q, a.log, a.settings.CancelQueue, m); err != nil {
 		a.console.Failed(err)
 		return notSent(arrival, err)

@@ -26,6 +26,8 @@ import (
 type Settings struct {
 	QueueURL        string     `envconfig:"QUEUE_URL"`
 	StatusURL       string     `envconfig:"STATUS_URL"`
+	StatusKey       string     `envconfig:"STATUS_KEY"`
+	TraceParent     string     `envconfig:"TRACEPARENT"`
 	SubmitQueue     string     `envconfig:"SUBMIT_QUEUE" default:"gate-submit"`
 	CancelQueue     string     `envconfig:"CANCEL_QUEUE" default:"gate-cancel"`
 	CompletionQueue string     `envconfig:"COMPLETION_QUEUE" default:"gate-completion"`
@@ -105,7 +107,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "gate",
 		Short: "Gate a rollout on a Prow job, through prowgate's queues",
 		Long: "gate sends gating and cancel messages to prowgate and prints its verdicts.\n\n" +
-			"Environment: QUEUE_URL, STATUS_URL, SUBMIT_QUEUE, CANCEL_QUEUE, COMPLETION_QUEUE, LOG_LEVEL.\n\n" +
+			"Environment: QUEUE_URL, STATUS_URL, STATUS_KEY, TRACEPARENT, SUBMIT_QUEUE, CANCEL_QUEUE, COMPLETION_QUEUE, LOG_LEVEL.\n\n" +
 			"Exit codes: 0 passed; 1 the gate did not pass; 2 bad usage or rejected message; 3 the service\n" +
 			"could not be reached or did not answer in time; 130, 143 cancelled by SIGINT, SIGTERM.",
 		SilenceUsage: true, SilenceErrors: true,

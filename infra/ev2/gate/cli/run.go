@@ -71,7 +71,7 @@ func (a *app) run(c *cobra.Command, l runLimits, statusURL string) error {
 		return err
 	}
 	defer a.close(c.Context(), q)
-	a.code = a.follow(c.Context(), q, status, step.Request{GateID: id, Body: body, Gating: g}, l)
+	a.code = a.follow(c.Context(), q, status, step.Request{GateID: id, Body: body, Gating: g, Trace: a.trace()}, l)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (a *app) face(from string) (*face.Client, error) {
 	if a.onSQS() || onaws.IsFunctionURL(base) {
 		return face.New(base, a.Signed), nil
 	}
-	return face.New(base, a.HTTP), nil
+	return face.New(base, a.HTTP).WithKey(a.settings.StatusKey), nil
 }
 
 // statusBase returns the URL below which /api/gates is, nil when it is not known. It never quotes a URL, which

@@ -27,35 +27,58 @@ const (
 	op        = "read the status"
 )
 
+// mostParts bounds how many parts of the list of gates are read; each holds some hundreds.
+const mostParts = 40
+
 // Client reads from one face. It retries nothing and may be used by many goroutines at once. Reading changes
 // nothing: errors are faults of kind NothingHappened, or Refused where asking again will not help.
 type Client struct {
 	base *url.URL
 	rt   http.RoundTripper
+	key  string
 }
 
 // New returns a client of the face below base, an absolute http(s) URL. Redirects are not followed.
 func New(base *url.URL, rt http.RoundTripper) *Client { return &Client{base: base, rt: rt} }
 
-// Gates returns the gates that the service shows, the newest first.
+// WithKey returns a client that sends a key of the Functions host, which its page asks for.
+func (c *Client) WithKey(key string) *Client {
+	keyed := *c
+	keyed.key = key
+	return &keyed
+}
+
+// Gates returns the gates that the service shows, the newest first, part after part.
 func (c *Client) Gates(ctx context.Context) ([]gate.View, error) {
-	a, err := c.get(ctx)
-	if err != nil {
-		return nil, err
+	var all []gate.View
+	query := url.Values{}
+	for range mostParts {
+		a, err := c.get(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if a.status != http.StatusOK {
+			return nil, a.refused()
+		}
+		var part struct {
+			Gates []gate.View `json:"gates"`
+			Next  string      `json:"next"`
+		}
+		if err := a.decode(&part); err != nil {
+			return nil, err
+		}
+		all = append(all, part.Gates...)
+		if part.Next == "" || part.Next == query.Get("after") {
+			break
+		}
+		query.Set("after", part.Next)
 	}
-	if a.status != http.StatusOK {
-		return nil, a.refused()
-	}
-	var all struct {
-		Gates []gate.View `json:"gates"`
-	}
-	err = a.decode(&all)
-	return all.Gates, err
+	return all, nil
 }
 
 // Gate returns a gate with its timeline; found is false when the service knows no gate of that id.
 func (c *Client) Gate(ctx context.Context, id string) (v gate.View, found bool, err error) {
-	a, err := c.get(ctx, id)
+	a, err := c.get(ctx, nil, id)
 	switch {
 	case err != nil:
 		return v, false, err
@@ -71,7 +94,7 @@ func (c *Client) Gate(ctx context.Context, id string) (v gate.View, found bool, 
 // Completion returns the body of a gate's completion message. While there is none, body is nil and v is the
 // gate as it stands; found is false while the service does not know the gate.
 func (c *Client) Completion(ctx context.Context, id string) (body []byte, v gate.View, found bool, err error) {
-	a, err := c.get(ctx, id, "completion")
+	a, err := c.get(ctx, nil, id, "completion")
 	switch {
 	case err != nil:
 		return nil, v, false, err
@@ -94,14 +117,17 @@ type answer struct {
 }
 
 // get reads what is below /api/gates.
-func (c *Client) get(ctx context.Context, below ...string) (answer, error) {
+func (c *Client) get(ctx context.Context, query url.Values, below ...string) (answer, error) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url(below), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url(query, below), nil)
 	if err != nil {
 		return answer{}, &fault.Error{Kind: fault.Refused, Op: op, Text: "the status URL is not usable", Err: err}
 	}
 	req.Header.Set("Accept", queue.ContentType)
+	if c.key != "" {
+		req.Header.Set("X-Functions-Key", c.key)
+	}
 	res, err := c.rt.RoundTrip(req)
 	if f := (*fault.Error)(nil); errors.As(err, &f) {
 		return answer{}, f // the transport's own
@@ -125,12 +151,14 @@ func (c *Client) get(ctx context.Context, below ...string) (answer, error) {
 }
 
 // url escapes ids, which a person may have typed.
-func (c *Client) url(below []string) string {
+func (c *Client) url(query url.Values, below []string) string {
 	parts := []string{"api", "gates"}
 	for _, p := range below {
 		parts = append(parts, url.PathEscape(p))
 	}
-	return c.base.JoinPath(parts...).String()
+	u := c.base.JoinPath(parts...)
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // unknown reports whether the face knows no such gate. A 404 of another server is not JSON.

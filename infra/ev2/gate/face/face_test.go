@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,4 +134,55 @@ func notice(t *testing.T, body []byte) (n gate.Notice) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// parts is a service that shows its gates two at a time.
+func parts(t *testing.T, n int, endless bool) (*face.Client, *[]string) {
+	t.Helper()
+	asked := new([]string)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.URL.RawQuery+" "+r.Header.Get("X-Functions-Key"))
+		from, _ := strconv.Atoi(r.URL.Query().Get("after"))
+		list := []map[string]string{}
+		for i := from; i < min(from+2, n); i++ {
+			list = append(list, map[string]string{"gateId": strconv.Itoa(i)})
+		}
+		body := map[string]any{"gates": list}
+		if from+2 < n {
+			body["next"] = strconv.Itoa(from + 2)
+		}
+		if endless {
+			body["next"] = "0"
+		}
+		w.Header().Set("Content-Type", isJSON)
+		_ = json.NewEncoder(w).Encode(body)
+	}))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return face.New(u, http.DefaultTransport), asked
+}
+
+func TestGatesAreReadPartAfterPart(t *testing.T) {
+	c, asked := parts(t, 5, false)
+	all, err := c.WithKey("k").Gates(t.Context())
+	if err != nil || len(all) != 5 || all[4].GateID != "4" {
+		t.Errorf("%v %v", all, err)
+	}
+	if got := strings.Join(*asked, ";"); got != " k;after=2 k;after=4 k" {
+		t.Error(got)
+	}
+}
+
+func TestAListThatNeverEndsIsBounded(t *testing.T) {
+	c, asked := parts(t, 5, true)
+	if _, err := c.Gates(t.Context()); err != nil || len(*asked) > 2 {
+		t.Errorf("%d requests, %v", len(*asked), err)
+	}
+	c, asked = parts(t, 1000, false)
+	if _, err := c.Gates(t.Context()); err != nil || len(*asked) != 40 {
+		t.Errorf("%d requests, %v", len(*asked), err)
+	}
 }

@@ -59,7 +59,7 @@ func (w *watch) sendCancel(ctx context.Context, sig os.Signal) (Arrival, error) 
 	if err != nil {
 		return NotSent, err
 	}
-	m := message(w.request.GateID, body)
+	m := w.request.message(body)
 	m.ID = "cancel-" + m.ID
 	return Send(ctx, w.Queue, w.Log, w.Names.Cancel, m)
 }

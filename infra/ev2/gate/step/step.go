@@ -54,6 +54,7 @@ type Request struct {
 	GateID string
 	Body   []byte
 	Gating gate.Gating
+	Trace  string // the W3C traceparent that its messages carry; empty means none
 }
 
 // Step is made of parts that are all required but Status.
@@ -83,13 +84,13 @@ func (s *Step) Run(ctx context.Context, r Request) int {
 	return w.loop(ctx)
 }
 
-// message returns the message of a body. Its id is made of the gate id and the content, so that
+// message returns the message of a body of this step. Its id is made of the gate id and the content, so that
 // whoever repeats the same step sends a duplicate.
-func message(gateID string, body []byte) queue.Message {
+func (r Request) message(body []byte) queue.Message {
 	sum := sha256.Sum256(body)
 	return queue.Message{
-		ID: gateID + "-" + hex.EncodeToString(sum[:16]), CorrelationID: gateID,
-		ContentType: queue.ContentType, Body: body,
+		ID: r.GateID + "-" + hex.EncodeToString(sum[:16]), CorrelationID: r.GateID,
+		ContentType: queue.ContentType, Trace: r.Trace, Body: body,
 	}
 }
 

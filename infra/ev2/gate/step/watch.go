@@ -79,7 +79,7 @@ func (w *watch) start(ctx context.Context) {
 	w.stopSubmit = stop
 	go func() {
 		defer stop()
-		a, err := Send(limited, w.Queue, w.Log, w.Names.Submit, message(w.request.GateID, w.request.Body))
+		a, err := Send(limited, w.Queue, w.Log, w.Names.Submit, w.request.message(w.request.Body))
 		w.submission <- sending{a, err}
 	}()
 }

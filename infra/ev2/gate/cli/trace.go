@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+)
+
+// traceParent is the form of the header of W3C Trace Context, version 00.
+var traceParent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// trace returns the trace that this command's messages belong to: the caller's, which TRACEPARENT names as
+// shells and CI systems pass it on, else a new one. The functions go on in it when they trace at all.
+func (a *app) trace() string {
+	if given := strings.TrimSpace(a.settings.TraceParent); traceParent.MatchString(given) {
+		return given
+	}
+	hex := func() string { return strings.ReplaceAll(a.NewID(), "-", "") }
+	made := "00-" + hex() + "-" + hex()[16:] + "-01"
+	if !traceParent.MatchString(made) {
+		return ""
+	}
+	return made
+}
