@@ -7,11 +7,14 @@ package functions
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"prowgate/functions/cancel"
 	"prowgate/functions/poll"
 	"prowgate/functions/submit"
 	"prowgate/functions/sweep"
+	"prowgate/shared/gate"
 )
 
 // Handler handles the body of one message, or the state of one timer. Handlers may run at once, and
@@ -42,3 +45,24 @@ func Set(e Engine) map[string]Handler {
 // error is a reason to deliver again. The engine returns one only when the store or the queue itself
 // cannot be reached, and a body that cannot be read has to end in the dead-letter queue, untouched.
 func Redeliver(err error) bool { return err != nil }
+
+// A message that failed waits firstWait, and after each further time twice as long, up to mostWait. With the
+// deliveries that the templates allow (100) that outlasts an hour and a half without a store.
+const (
+	firstWait = 10 * time.Second
+	mostWait  = time.Minute
+)
+
+// Wait returns how long a message whose handler returned err is left alone before it comes again; delivery counts
+// from 1. A queue that gives it back at once would have used all its deliveries up in milliseconds. A body that
+// cannot be read does not wait: no later delivery can read it either.
+func Wait(err error, delivery int) time.Duration {
+	if errors.Is(err, gate.ErrUnreadable) {
+		return 0
+	}
+	wait := firstWait
+	for range min(delivery-1, 10) {
+		wait = min(2*wait, mostWait)
+	}
+	return wait
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -117,5 +118,25 @@ func TestUnreadableGatingKeepsItsReason(t *testing.T) {
 	err := functions.Set(&fake{})["submit"](t.Context(), []byte(`{}`))
 	if !errors.Is(err, gate.ErrNoGate) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What cannot be read is put aside soon; everything else is given time, longer each time.
+func TestHowLongAFailedMessageIsLeftAlone(t *testing.T) {
+	away := errors.New("the store is away")
+	for delivery, want := range map[int]time.Duration{
+		0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: time.Minute, 100: time.Minute,
+	} {
+		if got := functions.Wait(away, delivery); got != want {
+			t.Errorf("delivery %d: %v, want %v", delivery, got, want)
+		}
+	}
+	for _, c := range []struct{ function, body string }{
+		{"submit", `{}`}, {"submit", `x`}, {"poll", `{}`}, {"poll", `[]`}, {"cancel", `{}`}, {"cancel", `null`},
+	} {
+		err := functions.Set(&fake{})[c.function](t.Context(), []byte(c.body))
+		if err == nil || functions.Wait(err, 1) != 0 {
+			t.Errorf("%s %s: waits %v for %v", c.function, c.body, functions.Wait(err, 1), err)
+		}
 	}
 }

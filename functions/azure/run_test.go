@@ -94,3 +94,17 @@ func TestAdaptFailsAnInvocationWhoseMessageComesAgain(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What only the parts can tell is told at once too.
+func TestRunTellsAllThatIsWrong(t *testing.T) {
+	url, _ := broker(t)
+	use(t, append(settings(t, url), "GANGWAY_TOKEN=", "QUEUE_URL=Endpoint=sb://a.b/;SharedAccessKey=k",
+		"STORE_URL=DefaultEndpointsProtocol=https;AccountKey=x;TableName=gates",
+		"GANGWAY_TOKEN_URI=arn:aws:secretsmanager:eu-west-1:123456789012:secret:x-a1B2c3"))
+	err := run(t.Context(), io.Discard, time.Now)
+	for _, name := range []string{"QUEUE_URL", "STORE_URL", "GANGWAY_TOKEN_URI"} {
+		if err == nil || strings.Count(err.Error(), name+": ") != 1 {
+			t.Errorf("%s is not told once: %v", name, err)
+		}
+	}
+}

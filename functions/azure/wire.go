@@ -27,17 +27,14 @@ type parts struct {
 
 // wire makes the parts that the settings name.
 func wire(s config.Settings, clock func() time.Time, log *slog.Logger, told *telemetry.Telemetry) (parts, error) {
-	token, err := tokenOf(s, clock, log)
-	if err != nil {
-		return parts{}, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
+	token, err1 := tokenOf(s, clock, log)
+	sender, err2 := queueurl.Open(s.QueueURL.Reveal())
+	records, closer, err3 := storeurl.Open(s.StoreURL.Reveal())
+	if err3 != nil {
+		err3 = fmt.Errorf("STORE_URL: %w", err3)
 	}
-	sender, err := queueurl.Open(s.QueueURL.Reveal())
-	if err != nil {
-		return parts{}, fmt.Errorf("QUEUE_URL: %w", err)
-	}
-	records, closer, err := storeurl.Open(s.StoreURL.Reveal())
-	if err != nil {
-		return parts{}, fmt.Errorf("STORE_URL: %w", err)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return parts{}, err
 	}
 	release := func(ctx context.Context) error { return errors.Join(sender.Close(ctx), closer.Close()) }
 	servers := func(peer string) gangway.Config {
@@ -75,7 +72,7 @@ func tokenOf(s config.Settings, clock func() time.Time, log *slog.Logger) (*secr
 	}
 	read, err := keyvault.Reader(s.GangwayTokenURI, keyvault.Config{})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
 	}
 	return secret.New(read, clock, log), nil
 }

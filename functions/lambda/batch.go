@@ -24,9 +24,6 @@ const (
 	// the answer is given, whatever has not come back by then.
 	stopReserve = 6 * time.Second
 	lastReserve = 2 * time.Second
-	// A failed message comes again after firstRetry, then after twice as long each time, up to mostRetry.
-	firstRetry = 10 * time.Second
-	mostRetry  = 5 * time.Minute
 )
 
 // result is what became of one message of a batch.
@@ -90,20 +87,16 @@ func (h *handler) record(ctx context.Context, r events.SQSMessage) (again bool) 
 	h.log.ErrorContext(ctx, "the message failed and will be delivered again", "queue", name, "message", r.MessageId,
 		"delivery", r.Attributes["ApproximateReceiveCount"], "error", err)
 	// Without it the message comes all the same, only later.
-	if err := h.queues.GiveBack(context.WithoutCancel(ctx), name, r.ReceiptHandle, retryAfter(r)); err != nil {
+	if err := h.queues.GiveBack(context.WithoutCancel(ctx), name, r.ReceiptHandle, functions.Wait(err, deliveries(r))); err != nil {
 		h.log.WarnContext(ctx, "the message could not be given back early", "message", r.MessageId, "error", err)
 	}
 	return true
 }
 
-// retryAfter is how long a failed message stays away.
-func retryAfter(r events.SQSMessage) time.Duration {
-	wait := firstRetry
-	count, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]) // 0 when there is none
-	for range min(count-1, 10) {
-		wait = min(2*wait, mostRetry)
-	}
-	return wait
+// deliveries is how often a message has come, 0 when SQS does not say.
+func deliveries(r events.SQSMessage) int {
+	count, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"])
+	return count
 }
 
 // handle gives a message that is due to its function, and sends one that is not on. A panic is the
@@ -120,7 +113,6 @@ func (h *handler) handle(ctx context.Context, name string, r events.SQSMessage) 
 		return fmt.Errorf("the invocation's time is over: %w", err)
 	}
 	function, known := h.functions[h.byQueue[name]]
-	count, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"]) // 0 when there is none
 	if !known {
 		return fmt.Errorf("no function takes messages of the queue %q", name)
 	}
@@ -132,7 +124,7 @@ func (h *handler) handle(ctx context.Context, name string, r events.SQSMessage) 
 		return err
 	}
 	in := telemetry.Invocation{
-		Function: h.byQueue[name], Queue: name, MessageID: m.ID, Delivery: count, Trace: m.Trace, Body: m.Body,
+		Function: h.byQueue[name], Queue: name, MessageID: m.ID, Delivery: deliveries(r), Trace: m.Trace, Body: m.Body,
 	}
 	return h.run(ctx, in, func(ctx context.Context) error { return function(ctx, m.Body) })
 }

@@ -35,17 +35,13 @@ func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *s
 	if err != nil {
 		return parts{}, fmt.Errorf("AWS settings: %w", err)
 	}
-	token, err := tokenOf(cfg, s, clock, log)
-	if err != nil {
-		return parts{}, fmt.Errorf("GANGWAY_TOKEN_URI: %w", err)
+	token, err1 := tokenOf(cfg, s, clock, log)
+	queues, err2 := openQueues(cfg, s, clock)
+	records, err3 := openRecords(cfg, s)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return parts{}, err
 	}
-	p := parts{}
-	if p.queues, err = openQueues(cfg, s, clock); err != nil {
-		return parts{}, fmt.Errorf("QUEUE_URL: %w", err)
-	}
-	if p.records, err = openRecords(cfg, s); err != nil {
-		return parts{}, fmt.Errorf("STORE_URL: %w", err)
-	}
+	p := parts{queues: queues, records: records}
 	servers := func(peer string) gangway.Config {
 		return gangway.Config{
 			GangwayURL:   s.GangwayURL,
@@ -77,7 +73,7 @@ func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *s
 func openQueues(cfg aws.Config, s config.Settings, clock func() time.Time) (*sqs.Queues, error) {
 	raw := s.QueueURL.Reveal()
 	if form, err := config.QueueForm(raw); err != nil || form != config.FormSQS {
-		return nil, errors.Join(errors.New("the functions in AWS take the SQS form alone"), err)
+		return nil, errors.New("QUEUE_URL: the functions in AWS take the SQS form alone")
 	}
 	return sqs.Open(cfg, raw, clock)
 }
@@ -85,7 +81,7 @@ func openQueues(cfg aws.Config, s config.Settings, clock func() time.Time) (*sqs
 func openRecords(cfg aws.Config, s config.Settings) (store.Store, error) {
 	form, table, err := config.StoreForm(s.StoreURL.Reveal())
 	if err != nil || form != config.FormDynamoDB {
-		return nil, errors.Join(errors.New("the functions in AWS take dynamodb:<table> alone"), err)
+		return nil, errors.New("STORE_URL: the functions in AWS take dynamodb:<table> alone")
 	}
 	return dynamodb.New(cfg, table), nil
 }
@@ -96,7 +92,7 @@ func tokenOf(cfg aws.Config, s config.Settings, clock func() time.Time, log *slo
 	case s.GangwayTokenURI == "":
 		return secret.Fixed(s.GangwayToken.Reveal(), clock, log), nil
 	case !strings.HasPrefix(s.GangwayTokenURI, "arn:"):
-		return nil, errors.New("the functions in AWS take the ARN of a Secrets Manager secret alone")
+		return nil, errors.New("GANGWAY_TOKEN_URI: the functions in AWS take the ARN of a Secrets Manager secret alone")
 	}
 	return secret.New(readSecret(cfg, s.GangwayTokenURI), clock, log), nil
 }

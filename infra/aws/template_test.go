@@ -310,7 +310,11 @@ func rights(t *testing.T, document object) []string {
 				if strings.Contains(fmt.Sprint(a), "*") || fmt.Sprint(r) == "*" {
 					t.Errorf("%v on %v is too much", a, r)
 				}
-				all = append(all, fmt.Sprint(a, " ", r))
+				right := fmt.Sprint(a, " ", r)
+				if c, ok := s["Condition"]; ok {
+					right += fmt.Sprint(" if ", c)
+				}
+				all = append(all, right)
 			}
 		}
 	}
@@ -357,7 +361,8 @@ func TestRights(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]string{
-		"PipelinePolicy": slices.Concat(on("${StatusFunction.Arn}", "lambda:InvokeFunction", "lambda:InvokeFunctionUrl"),
+		"PipelinePolicy": slices.Concat([]string{"lambda:InvokeFunction ${StatusFunction.Arn} if map[Bool:map[lambda:InvokedViaFunctionUrl:true]]"},
+			on("${StatusFunction.Arn}", "lambda:InvokeFunctionUrl"),
 			on("${CancelQueue.Arn}", "sqs:SendMessage"), on("${SubmitQueue.Arn}", "sqs:SendMessage")),
 		"CompletionReaderPolicy": on("${CompletionQueue.Arn}", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"),
 	} {

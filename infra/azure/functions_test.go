@@ -25,7 +25,7 @@ func (s *scope) call(function string, args []any) (any, error) {
 		texts[i], _ = a.(string)
 	}
 	need := map[string]int{
-		"parameters": 1, "variables": 1, "resourceGroup": 0, "subscription": 0, "environment": 0, "uniqueString": 1, "toLower": 1,
+		"parameters": 1, "variables": 1, "resourceGroup": 0, "subscription": 0, "environment": 0, "toLower": 1,
 		"string": 1, "empty": 1, "take": 2, "replace": 3, "if": 3, "createObject": 2, "guid": 3, "subscriptionResourceId": 2, "reference": 1,
 	}
 	if n, known := need[function]; known && n != len(args) {
@@ -61,7 +61,7 @@ func plain(function string, args []any, texts []string) (any, error) {
 	case "environment":
 		return map[string]any{"suffixes": map[string]any{"storage": "core.windows.net", "keyvaultDns": ".vault.azure.net"}}, nil
 	case "uniqueString":
-		return fmt.Sprintf("%x", sha256.Sum256([]byte(texts[0])))[:13], nil
+		return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(texts, "-"))))[:13], nil
 	case "guid":
 		return uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join(texts, "-"))).String(), nil
 	case "toLower":

@@ -123,7 +123,7 @@ func (s Service) text(err error) string {
 		if text, ok := s.Texts[api.ErrorCode()]; ok {
 			return text
 		}
-		return api.ErrorCode() + ": " + api.ErrorMessage()
+		return api.ErrorCode() + words(api)
 	}
 	var op *smithy.OperationError
 	var send *smithyhttp.RequestSendError
@@ -141,5 +141,27 @@ func (s Service) text(err error) string {
 	if errors.As(err, &address) {
 		err = address.Err
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return oneLine(err.Error())
+}
+
+// words are what the service says of its code. About a signature it says nothing that helps and may repeat the
+// request, with the session's token in it.
+func words(api smithy.APIError) string {
+	text := oneLine(api.ErrorMessage())
+	lower := strings.ToLower(api.ErrorCode() + text)
+	if text == "" || strings.Contains(lower, "signature") || strings.Contains(lower, "canonical") || strings.Contains(lower, "x-amz-") {
+		return ""
+	}
+	return ": " + text
+}
+
+// mostText is how many runes of a foreign text are kept.
+const mostText = 300
+
+func oneLine(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > mostText {
+		return string(runes[:mostText]) + "..."
+	}
+	return string(runes)
 }

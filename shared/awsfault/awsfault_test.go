@@ -115,6 +115,20 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// A service that could not check a signature may repeat the request, the session's token in it.
+func TestTextsHoldNoToken(t *testing.T) {
+	for _, body := range []string{
+		`{"__type":"InvalidSignatureException","message":"The Canonical String for this request should have been\n'POST\nx-amz-security-token:hush-hush\n'"}`,
+		`{"__type":"AccessDenied","message":"x-amz-security-token:hush-hush is not good"}`,
+		`{"__type":"ValidationException","message":"` + strings.Repeat("no ", 200) + `hush-hush"}`,
+	} {
+		err := service().Call(t.Context(), "send", "q", limit, send(client(answer{status: 403, body: body}, static(), "http://h")))
+		if err == nil || strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "\n") || len(err.Error()) > 400 {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // Without credentials nothing is sent, whatever it was that asking for them met.
 func TestNoCredentials(t *testing.T) {
 	for _, cause := range []error{errors.New("no role"), &net.OpError{Op: "read", Err: syscall.ECONNRESET}, context.DeadlineExceeded} {

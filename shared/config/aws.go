@@ -9,7 +9,7 @@ import (
 // The names that AWS takes (DynamoDB API, CreateTable; Secrets Manager, the ARN of a secret).
 var (
 	dynamoTable = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
-	secretARN   = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+$`)
+	secretARN   = regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-[A-Za-z0-9]{6}$`)
 )
 
 // checkSQS takes the base of queue URLs, after "sqs:" or as it is: a host, and the account as the path.

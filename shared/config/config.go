@@ -49,7 +49,7 @@ type Settings struct {
 type raw struct {
 	GangwayURL      string `envconfig:"GANGWAY_URL" default:"https://gangway-ci.apps.ci.l2s4.p1.openshiftapps.com" desc:"base URL of Gangway; a trailing /v1/executions is removed"`
 	GangwayToken    string `envconfig:"GANGWAY_TOKEN" desc:"bearer token for Gangway; in Azure a Key Vault reference"`
-	GangwayTokenURI string `envconfig:"GANGWAY_TOKEN_URI" desc:"in place of GANGWAY_TOKEN the secret that holds it, read again when Gangway refuses the token: in Azure of Key Vault, https://<vault>.vault.azure.net/secrets/<name>; in AWS of Secrets Manager, its ARN, arn:aws:secretsmanager:<region>:<account>:secret:<name>"`
+	GangwayTokenURI string `envconfig:"GANGWAY_TOKEN_URI" desc:"in place of GANGWAY_TOKEN the secret that holds it, read again when Gangway refuses the token: in Azure of Key Vault, https://<vault>.vault.azure.net/secrets/<name>; in AWS of Secrets Manager, its ARN, whole, arn:aws:secretsmanager:<region>:<account>:secret:<name>-<six characters>"`
 	ProwURL         string `envconfig:"PROW_URL" default:"https://prow.ci.openshift.org" desc:"base URL of Deck; a trailing /prowjob is removed"`
 	ArtifactsURL    string `envconfig:"ARTIFACTS_URL" default:"https://storage.googleapis.com" desc:"where the artifacts bucket is read"`
 	QueueURL        string `envconfig:"QUEUE_URL" need:"yes" desc:"where the queues are: sb://<namespace>.servicebus.windows.net, a Service Bus connection string, http://host:port (local host), or an SQS form"`

@@ -15,7 +15,8 @@ import (
 
 // carryOut does what a command says. A foreign failure of Gangway, Deck or the bucket is a result like
 // any other; an error is a failure of the store or the queue.
-func (e *Engine) carryOut(ctx context.Context, r gate.Record, c gate.Command) (gate.Event, error) {
+func (e *Engine) carryOut(ctx context.Context, at stored, c gate.Command) (gate.Event, error) {
+	r := at.record
 	switch c := c.(type) {
 	case gate.TakeTurn:
 		return e.takeTurn(ctx, r, c)
@@ -37,11 +38,12 @@ func (e *Engine) carryOut(ctx context.Context, r gate.Record, c gate.Command) (g
 		e.heed(ctx, err)
 		return gate.AbortAnswered{Turn: c.Turn, Failure: failure(err)}, nil
 	}
-	return e.send(ctx, r, c)
+	return e.send(ctx, at, c)
 }
 
 // send carries out the commands that need our own queue or store alone.
-func (e *Engine) send(ctx context.Context, r gate.Record, c gate.Command) (gate.Event, error) {
+func (e *Engine) send(ctx context.Context, at stored, c gate.Command) (gate.Event, error) {
+	r := at.record
 	switch c := c.(type) {
 	case gate.SendTick:
 		id := fmt.Sprintf("%s.tick.%d", r.ID(), c.Tick.Seq)
@@ -59,7 +61,7 @@ func (e *Engine) send(ctx context.Context, r gate.Record, c gate.Command) (gate.
 		e.learn(ctx, c)
 		return nil, nil
 	case gate.Remove:
-		return nil, e.remove(ctx, r)
+		return nil, e.remove(ctx, at)
 	}
 	return nil, fmt.Errorf("unknown command %T", c)
 }
@@ -80,12 +82,9 @@ func (e *Engine) post(ctx context.Context, name string, m queue.Message, body an
 	return e.Queue.Send(ctx, name, m)
 }
 
-func (e *Engine) remove(ctx context.Context, r gate.Record) error {
-	entry, found, err := e.Store.Load(ctx, r.Key())
-	if err != nil || !found {
-		return err
-	}
-	err = e.Store.Delete(ctx, entry.Key, entry.Version)
+// remove deletes the record as it was when its removal was decided.
+func (e *Engine) remove(ctx context.Context, at stored) error {
+	err := e.Store.Delete(ctx, at.entry.Key, at.entry.Version)
 	if fault.Is(err, fault.Conflict) {
 		return nil // somebody needs it after all
 	}

@@ -364,3 +364,20 @@ func TestSweepGoesOnAfterAFailure(t *testing.T) {
 		}
 	}
 }
+
+// A record that somebody needs after all is not removed, though its removal has been decided.
+func TestRemovalIsOfTheRecordAsItWas(t *testing.T) {
+	r := newRig()
+	must(t, r.Cancel(t.Context(), gate.CancelRequest{GateID: "g1"}))
+	r.now = r.now.Add(gate.Retention)
+	r.store.onDelete = func() { must(t, r.Submit(t.Context(), gating(t, ""))) }
+	must(t, r.Sweep(t.Context()))
+	if rec := r.record(t); rec.Verdict == nil || rec.Verdict.Outcome != gate.Cancelled {
+		t.Errorf("%+v", rec)
+	}
+	r.now = r.now.Add(time.Minute)
+	must(t, r.Submit(t.Context(), gating(t, "")))
+	if len(r.created) > 0 {
+		t.Error("a cancelled gate got a job")
+	}
+}

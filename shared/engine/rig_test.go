@@ -105,8 +105,16 @@ func (a artifacts) Job(context.Context, string) (prow.Job, bool, error) {
 // brokenStore fails or interferes when it is told to.
 type brokenStore struct {
 	store.Store
-	before, after error
-	onSave        func()
+	before, after    error
+	onSave, onDelete func()
+}
+
+func (s *brokenStore) Delete(ctx context.Context, key, version string) error {
+	if f := s.onDelete; f != nil {
+		s.onDelete = nil
+		f()
+	}
+	return s.Store.Delete(ctx, key, version)
 }
 
 func (s *brokenStore) Save(ctx context.Context, e store.Entry) (string, error) {

@@ -20,7 +20,7 @@ func (e *Engine) run(ctx context.Context, key string, first gate.Event) error {
 	at, todo, err := e.decide(ctx, key, stored{}, first)
 	for err == nil && len(todo) > 0 {
 		var result gate.Event
-		result, err = e.carryOut(ctx, at.record, todo[0])
+		result, err = e.carryOut(ctx, at, todo[0])
 		todo = todo[1:]
 		if err == nil && result != nil {
 			var more []gate.Command

@@ -26,9 +26,12 @@ type Rejection struct {
 	Problems                []string // one line each, "<field>: <rule>"
 }
 
+// ErrUnreadable reports a body that is no message of its queue, however often it is delivered.
+var ErrUnreadable = errors.New("the message cannot be read")
+
 // ErrNoGate reports a body that names no gate: there is nobody to answer, so the message has to go to
 // the dead-letter queue.
-var ErrNoGate = errors.New("no gate id can be read")
+var ErrNoGate = fmt.Errorf("%w: no gate id can be read", ErrUnreadable)
 
 // ParseGating decodes a gating message, applies the defaults and checks the rules. Either the message
 // is valid (rejection nil, err nil), or it is rejected with every problem listed, or no gate id can be
@@ -149,7 +152,7 @@ func joined(problems []string) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(problems, "; "))
+	return fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(problems, "; "))
 }
 
 // fields is a JSON object that is read field by field, so that every problem is found and not only the
@@ -166,7 +169,7 @@ type fields struct {
 func readObject(body []byte) (*fields, error) {
 	values, repeated, ok := members(body)
 	if !ok {
-		return nil, errors.New("the body is not a JSON object")
+		return nil, fmt.Errorf("%w: the body is not a JSON object", ErrUnreadable)
 	}
 	return &fields{values: values, bad: map[string]bool{}, known: map[string]bool{}, problems: repeated}, nil
 }

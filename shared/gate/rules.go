@@ -131,6 +131,9 @@ func executionIDProblems(id string) []string {
 	if len(id) > maxID {
 		problems = append(problems, fmt.Sprintf("must be at most %d characters", maxID))
 	}
+	if HasMarker(id) {
+		problems = append(problems, "must not contain an EV2 marker")
+	}
 	return prefixed("executionId: ", problems)
 }
 

@@ -18,6 +18,9 @@ import (
 // the right to one of its paths is missing, does not make this process ask the vault all the time.
 const rereadAfter = time.Minute
 
+// UnreadableText is logged, as a warning, when the secret could not be read. The alert looks for it too.
+const UnreadableText = "the token cannot be read"
+
 // RefusedText is logged, as a warning, when the server refused the secret and no other has taken its place.
 // The alert in infra/azure looks for it.
 const RefusedText = "the token was refused"
@@ -55,6 +58,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	defer s.unlock()
 	if s.text == "" && s.read != nil {
 		if err := s.renew(ctx); err != nil {
+			s.log.WarnContext(ctx, UnreadableText, "error", err.Error())
 			return "", err
 		}
 	}
@@ -71,7 +75,7 @@ func (s *Source) Refused(ctx context.Context, token string) bool {
 	defer s.unlock()
 	if s.text == token && s.read != nil && s.clock().Sub(s.tried) >= rereadAfter {
 		if err := s.renew(ctx); err != nil {
-			s.log.WarnContext(ctx, "the token cannot be read again", "error", err.Error())
+			s.log.WarnContext(ctx, UnreadableText, "error", err.Error())
 		}
 	}
 	renewed := s.text != token

@@ -55,6 +55,9 @@ func TestFailedReadIsNotKept(t *testing.T) {
 	if got, err := r.Token(t.Context()); got != "" || !errors.Is(err, r.err) {
 		t.Errorf("got %q, error %v", got, err)
 	}
+	if !strings.Contains(r.log.String(), UnreadableText) {
+		t.Errorf("nobody hears of it: %s", &r.log)
+	}
 	r.err, r.value = nil, " \n"
 	if got, err := r.Token(t.Context()); got != "" || err == nil {
 		t.Errorf("an empty secret: got %q, error %v", got, err)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"prowgate/shared/config"
 	"prowgate/shared/queue"
 	"prowgate/shared/queue/httpqueue"
 	"prowgate/shared/queue/servicebus"
@@ -41,6 +42,9 @@ func forms() []form {
 // Open returns the queue that raw names. It connects to nothing yet. Its errors name the accepted
 // forms and never show raw, which may hold a key.
 func Open(raw string) (Queue, error) {
+	if form, _ := config.QueueForm(raw); form == config.FormSQS {
+		return nil, errors.New("QUEUE_URL names SQS, which the functions in AWS and the command gate alone open")
+	}
 	var examples []string
 	for _, f := range forms() {
 		if f.match(raw) {
@@ -88,8 +92,6 @@ func openHTTP(raw string) (Queue, error) {
 		return nil, errors.New("QUEUE_URL is not a valid URL") // the cause would show it
 	case u.Hostname() == "":
 		return nil, errors.New("QUEUE_URL names no host")
-	case strings.HasSuffix(strings.ToLower(u.Hostname()), ".amazonaws.com"):
-		return nil, errors.New("QUEUE_URL names SQS, which the functions in AWS alone open")
 	case u.User != nil:
 		return nil, errors.New("QUEUE_URL must not hold a user or password")
 	case u.RawQuery != "" || u.Fragment != "":

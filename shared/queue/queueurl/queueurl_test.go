@@ -33,6 +33,8 @@ func TestOpenRefusesWithoutShowingSecrets(t *testing.T) {
 		{"http://host/#secret-key", "fragment"},
 		{"http://", "no host"},
 		{"https://sqs.eu-west-1.amazonaws.com/123456789012", "names SQS"},
+		{"https://sqs.cn-north-1.amazonaws.com.cn/123456789012", "names SQS"},
+		{"sqs:http://127.0.0.1:9324/123456789012", "names SQS"},
 		{"http://:80", "no host"},
 		{"sb://user:secret-key@host.example", "QUEUE_URL: must be sb://"},
 		{"Endpoint=sb://host.example;SharedAccessKey=secret-key", "SharedAccessKeyName"},
