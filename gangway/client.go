@@ -20,7 +20,7 @@ import (
 // used by many goroutines at once. Redirects are never followed, so the token reaches no other host.
 //
 // Kinds of failure: NothingHappened when the request did not leave or was turned away unread (429, 425), or with a token that has been renewed meanwhile (401, 403);
-// Refused when the server said no (other 4xx, a redirect to a login, a 500 that names a mistake of ours);
+// Refused when the server said no (other 4xx, a 500 that names a mistake of ours);
 // MayHaveHappened for all else, which includes every 2xx that cannot be read.
 type Client struct {
 	caller *caller

@@ -55,15 +55,21 @@ type Place struct {
 	At     time.Time `json:"at"` // when the holder was told to come back
 }
 
-// Take asks for one request. It returns the next state and the time at which the request may be sent:
-// now when it is let go, which takes it out of the budget; later when the holder has to come back and
-// ask again.
-func (s State) Take(l Limit, holder string, abort bool, now time.Time) (State, time.Time) {
+// Grant is the answer to one who asks. A request that is not let go must not be sent, whatever the time is when
+// the answer arrives: it is not taken out of the budget.
+type Grant struct {
+	LetGo bool
+	At    time.Time // when it was let go, or when to ask again
+}
+
+// Take asks for one request.
+func (s State) Take(l Limit, holder string, abort bool, now time.Time) (State, Grant) {
 	s.Line = slices.DeleteFunc(slices.Clone(s.Line), func(p Place) bool { return now.Sub(p.At) > patience })
 	if i := s.place(holder, abort); i >= 0 && s.mayGo(l, i, now) {
-		return s.spend(l, i, now), now
+		return s.spend(l, i, now), Grant{LetGo: true, At: now}
 	}
-	return s.plan(l, holder, now)
+	next, at := s.plan(l, holder, now)
+	return next, Grant{At: at}
 }
 
 // Left returns how many requests could be sent now, one after the other, without a wait.

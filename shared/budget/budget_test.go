@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -30,10 +31,12 @@ func serve(t *testing.T, s budget.State, l budget.Limit, callers ...caller) (bud
 		}
 		slices.SortStableFunc(callers, func(a, b caller) int { return a.at.Compare(b.at) })
 		c := callers[0]
-		var at time.Time
-		s, at = s.Take(l, c.name, c.abort, c.at)
-		if at.After(c.at) {
-			callers[0].at = at
+		var g budget.Grant
+		if s, g = s.Take(l, c.name, c.abort, c.at); !g.LetGo {
+			callers[0].at = g.At
+			if !g.At.After(c.at) {
+				callers[0].at = c.at.Add(time.Millisecond)
+			}
 			continue
 		}
 		sent[c.name] = c.at.Sub(start).Seconds()
@@ -118,11 +121,11 @@ func TestOneWhoNeverComesBackHoldsNobodyUp(t *testing.T) {
 		s, _ = s.Take(openShift, fmt.Sprint("first", i), true, now)
 	}
 	s, _ = s.Take(openShift, "ghost", false, now)
-	s, at := s.Take(openShift, "next", false, now)
-	if s, back := s.Take(openShift, "next", false, at); back.After(at) || len(s.Line) != 1 || s.Line[0].Holder != "ghost" {
-		t.Errorf("told %s, let go %s, line %v", at, back, s.Line)
+	s, told := s.Take(openShift, "next", false, now)
+	if s, g := s.Take(openShift, "next", false, told.At); !g.LetGo || len(s.Line) != 1 || s.Line[0].Holder != "ghost" {
+		t.Errorf("told %s, then %v, line %v", told.At, g, s.Line)
 	}
-	s, _ = s.Take(openShift, "later", false, at.Add(time.Minute))
+	s, _ = s.Take(openShift, "later", false, told.At.Add(time.Minute))
 	for _, p := range s.Line {
 		if p.Holder == "ghost" {
 			t.Error("the ghost still has its place")
@@ -136,13 +139,13 @@ func TestNobodyOvertakes(t *testing.T) {
 	for i := range 5 { // uses the burst up
 		s, _ = s.Take(openShift, fmt.Sprint("first", i), true, start)
 	}
-	told := map[string]time.Time{}
+	told := map[string]budget.Grant{}
 	for _, name := range []string{"ghost", "second", "third"} {
 		s, told[name] = s.Take(openShift, name, false, start)
 	}
-	early := told["ghost"].Add(time.Second) // the ghost does not come, so that the limit would let somebody go
-	if _, at := s.Take(openShift, "third", false, early); !at.After(told["second"]) {
-		t.Errorf("the third is let go at %s, the second was told %s", at.Sub(start), told["second"].Sub(start))
+	early := told["ghost"].At.Add(time.Second) // the ghost does not come, so that the limit would let somebody go
+	if _, g := s.Take(openShift, "third", false, early); g.LetGo || !g.At.After(told["second"].At) {
+		t.Errorf("the third: %v; the second was told %s", g, told["second"].At.Sub(start))
 	}
 }
 
@@ -153,8 +156,8 @@ func TestAskingAgainTakesNoSecondPlace(t *testing.T) {
 	}
 	s, first := s.Take(openShift, "x", false, start)
 	s, second := s.Take(openShift, "x", false, start.Add(500*time.Millisecond))
-	if len(s.Line) != 1 || !first.Equal(second) {
-		t.Errorf("line %v; told %s and %s", s.Line, first, second)
+	if len(s.Line) != 1 || !first.At.Equal(second.At) {
+		t.Errorf("line %v; told %s and %s", s.Line, first.At, second.At)
 	}
 }
 
@@ -166,16 +169,16 @@ func TestLineIsBounded(t *testing.T) {
 	if len(s.Line) > 500 {
 		t.Errorf("%d places", len(s.Line))
 	}
-	s, at := s.Take(openShift, "abort", true, start)
-	if len(s.Line) > 501 || at.Sub(start) > 10*time.Second {
-		t.Errorf("an abort behind a full line is told %s", at.Sub(start))
+	s, g := s.Take(openShift, "abort", true, start)
+	if len(s.Line) > 501 || g.At.Sub(start) > 10*time.Second {
+		t.Errorf("an abort behind a full line is told %s", g.At.Sub(start))
 	}
 }
 
 func TestDrain(t *testing.T) {
 	s := budget.State{}.Drain(openShift, start)
-	_, at := s.Take(openShift, "x", true, start)
-	if wait := at.Sub(start).Round(time.Millisecond); wait != 6667*time.Millisecond {
+	_, g := s.Take(openShift, "x", true, start)
+	if wait := g.At.Sub(start).Round(time.Millisecond); wait != 6667*time.Millisecond {
 		t.Errorf("after a refusal the next goes out after %s, want one interval", wait)
 	}
 }
@@ -190,6 +193,38 @@ func TestIdleTimeDoesNotPileUp(t *testing.T) {
 	_, sent := serve(t, s, openShift, callers...)
 	if refused := nginx(openShift, values(sent)); refused > 0 {
 		t.Errorf("%d requests are over the limit: %v", refused, values(sent))
+	}
+}
+
+// Whoever is let go is taken out of the budget, also when others never come back, and nginx refuses none of them.
+func TestWhoeverIsLetGoIsPaidFor(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var waiting []caller
+		for i := range 30 {
+			waiting = append(waiting, caller{fmt.Sprint("c", i), rng.IntN(2) == 0, start.Add(time.Duration(rng.IntN(120_000)) * time.Millisecond)})
+		}
+		s, sent := budget.State{}, []float64(nil)
+		for len(waiting) > 0 {
+			slices.SortFunc(waiting, func(a, b caller) int { return a.at.Compare(b.at) })
+			c, before := waiting[0], s
+			var g budget.Grant
+			s, g = s.Take(openShift, c.name, c.abort, c.at)
+			if g.LetGo && !s.Spent.After(before.Spent) {
+				t.Fatalf("seed %d: %s is let go for nothing", seed, c.name)
+			}
+			if g.LetGo || rng.IntN(3) == 0 { // goes, or never comes back
+				waiting = waiting[1:]
+			} else {
+				waiting[0].at = g.At.Add(time.Duration(1+rng.IntN(500)) * time.Millisecond)
+			}
+			if g.LetGo {
+				sent = append(sent, c.at.Sub(start).Seconds())
+			}
+		}
+		if refused := nginx(openShift, sent); refused > 0 {
+			t.Errorf("seed %d: %d of %v are over the limit", seed, refused, sent)
+		}
 	}
 }
 
@@ -209,8 +244,8 @@ func TestLeft(t *testing.T) {
 	for spent := range 9 {
 		left, taken := s.Left(openShift, start), 0
 		for next := s; ; taken++ {
-			var at time.Time
-			if next, at = next.Take(openShift, fmt.Sprint("abort", taken), true, start); at.After(start) {
+			var g budget.Grant
+			if next, g = next.Take(openShift, fmt.Sprint("abort", taken), true, start); !g.LetGo {
 				break
 			}
 		}

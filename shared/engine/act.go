@@ -46,7 +46,7 @@ func (e *Engine) send(ctx context.Context, at stored, c gate.Command) (gate.Even
 	r := at.record
 	switch c := c.(type) {
 	case gate.SendTick:
-		id := fmt.Sprintf("%s.tick.%d", r.ID(), c.Tick.Seq)
+		id := fmt.Sprintf("%s.tick.%d", r.MessageStem(), c.Tick.Seq)
 		return nil, e.post(ctx, e.Queues.Poll, queue.Message{ID: id, CorrelationID: r.ID(), ScheduledAt: c.At}, c.Tick)
 	case gate.SendProgress:
 		return nil, e.post(ctx, e.Queues.Completion, e.notice(r, c.MessageID), c.Notice)
@@ -114,8 +114,8 @@ func (e *Engine) readStatus(ctx context.Context, r gate.Record, c gate.ReadStatu
 	return read, nil
 }
 
-// cancelOwner cancels the gate that owns a job which was to be aborted as nobody's, and returns its id;
-// empty when no gate owns it.
+// cancelOwner cancels the gate that owns a job which was to be aborted as nobody's, and returns its id; empty
+// when no gate owns it, and when its gate has ended and does nothing about it any more.
 func (e *Engine) cancelOwner(ctx context.Context, r gate.Record, j prow.Job) (string, error) {
 	id := j.Labels[gate.KeyGateID]
 	if id == "" {
@@ -125,7 +125,14 @@ func (e *Engine) cancelOwner(ctx context.Context, r gate.Record, j prow.Job) (st
 	if err != nil || owner.record.ExecutionID != j.ID {
 		return "", err
 	}
-	return id, e.run(ctx, gate.KeyPrefix+id, gate.CancelAsked{GateID: id, Reason: r.Cancel.Reason})
+	heard := owner.record.Active()
+	if err := e.run(ctx, gate.KeyPrefix+id, gate.CancelAsked{GateID: id, Reason: r.Cancel.Reason}); err != nil {
+		return "", err
+	}
+	if owner, err = e.load(ctx, gate.KeyPrefix+id); err != nil || !heard && !owner.record.Active() {
+		return "", err
+	}
+	return id, nil
 }
 
 func (e *Engine) findJob(ctx context.Context, c gate.FindJob) gate.Event {

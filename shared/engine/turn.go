@@ -18,21 +18,21 @@ const budgetKey = "budget:gangway"
 
 // takeTurn asks the shared budget. When too many ask at once, the gate comes back a little later.
 func (e *Engine) takeTurn(ctx context.Context, r gate.Record, c gate.TakeTurn) (gate.Event, error) {
-	var at time.Time
+	var got budget.Grant
 	var wait time.Duration
 	var waiting, left int
 	err := e.changeBudget(ctx, func(s budget.State, now time.Time) budget.State {
-		s, at = s.Take(e.limit(), r.Key(), c.Abort != nil, now)
-		wait, waiting, left = max(0, at.Sub(now)), len(s.Line), s.Left(e.limit(), now)
+		s, got = s.Take(e.limit(), r.Key(), c.Abort != nil, now)
+		wait, waiting, left = max(0, got.At.Sub(now)), len(s.Line), s.Left(e.limit(), now)
 		return s
 	})
 	if err == nil {
 		e.Watch.Turn(ctx, wait, waiting, left)
 	}
 	if fault.Is(err, fault.Conflict) {
-		at, err = e.Clock().Add(time.Second), nil
+		got, err = budget.Grant{At: e.Clock().Add(time.Second)}, nil
 	}
-	return gate.TurnTaken{Turn: c.Turn, Abort: c.Abort, At: at}, err
+	return gate.TurnTaken{Turn: c.Turn, Abort: c.Abort, Granted: got.LetGo, At: got.At}, err
 }
 
 func (e *Engine) limit() budget.Limit {

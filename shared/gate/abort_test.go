@@ -127,7 +127,7 @@ func TestAbortThatIsNeverConfirmedFails(t *testing.T) {
 
 func turnForAbort(s *story) gate.Event {
 	a := prow.Abort{Current: prow.Pending, Type: prow.Periodic, Org: "Azure", Repo: "ARO-HCP", Start: start}
-	return gate.TurnTaken{Turn: s.turn(), Abort: &a, At: s.now}
+	return gate.TurnTaken{Turn: s.turn(), Abort: &a, Granted: true}
 }
 
 func TestRepeatedTurnSendsNoSecondRequest(t *testing.T) {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"prowgate/gangway/prow"
@@ -11,8 +12,8 @@ import (
 const (
 	abortRetry   = 30 * time.Second // between two looks at a guard that says no
 	abortCheck   = 2 * time.Second  // between two looks at a job that is asked to end
-	abortRepeat  = 20 * time.Second // between two requests for one job
-	abortMost    = 10               // requests for one job
+	abortRepeat  = 20 * time.Second // between the first requests for one job; later ones come further apart
+	abortMost    = 10               // requests for one job, over a quarter of an hour
 	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline or behind it
 	abortSettled = 20 * time.Second // how long an abort must have been seen before it is believed, more than clocks differ
 	abortUnowned = time.Hour        // how long the abort of a job that no gate owns is tried
@@ -23,7 +24,7 @@ func (d *decision) cancelAsked(e CancelAsked) {
 	r, reason := &d.r, e.Reason
 	r.GateID = e.GateID
 	if r.Cancel != nil {
-		d.cancelAgain()
+		d.cancelAgain(reason)
 		return
 	}
 	switch r.Phase {
@@ -43,16 +44,32 @@ func (d *decision) takeCancel(reason string) {
 	d.note("cancel", "%s", reason)
 }
 
-// cancelAgain repeats what may have been lost with the process that took the cancellation.
-func (d *decision) cancelAgain() {
-	if d.r.live() {
+// cancelAgain repeats what may have been lost with the process that took the cancellation; an abort that was given
+// up is tried once more, for whoever asks for it again wants it.
+func (d *decision) cancelAgain(reason string) {
+	r := &d.r
+	if r.Phase == PhaseDone && r.Abort.State == AbortGivenUp && r.Gating.AbortOnCancel && r.ExecutionID != "" {
+		d.note("cancel", "asked for again: %s", reason)
+		d.abortLate()
+		return
+	}
+	if r.live() {
 		d.sayCancelTaken()
 	}
 	d.resend()
 }
 
+// abortLate begins the abort of a job whose gate has its verdict; what becomes of it is told as progress.
+func (d *decision) abortLate() {
+	d.sendVerdict()
+	d.sayCancelTaken()
+	d.wantAbort()
+	d.takeOver()
+	d.work()
+}
+
 func (d *decision) sayCancelTaken() {
-	d.progressAs(d.r.ID()+".cancel", "the cancellation was taken")
+	d.progressAs(d.r.MessageStem()+".cancel", "the cancellation was taken")
 }
 
 func (d *decision) cancelNow() {
@@ -90,18 +107,14 @@ func (d *decision) cancelDone(reason string) {
 		return
 	}
 	d.takeCancel(reason)
-	d.sendVerdict()
-	d.sayCancelTaken()
-	d.wantAbort()
-	d.takeOver()
-	d.work()
+	d.abortLate()
 }
 
 // abortAsked begins the abort of a job that no gate owns.
 func (d *decision) abortAsked(e AbortAsked) {
 	r := &d.r
 	if r.Phase != PhaseNone {
-		d.cancelAgain()
+		d.cancelAgain(e.Reason)
 		return
 	}
 	r.Phase, r.ExecutionID, r.SubmittedAt = PhaseRunning, e.ExecutionID, d.now
@@ -118,7 +131,7 @@ func (d *decision) workAbort(target prow.Job) {
 	switch {
 	case !d.now.Before(d.abortUntil()):
 		d.giveUpAbort()
-	case a.Requests > 0 && d.now.Before(a.LastAt.Add(abortRepeat)):
+	case d.now.Before(a.next()):
 		d.endTurn(d.now.Add(abortCheck))
 	case a.Requests >= abortMost:
 		d.giveUpAbort()
@@ -157,13 +170,13 @@ func (d *decision) probed(e Probed) {
 }
 
 // abortTurnTaken records the request before it is sent.
-func (d *decision) abortTurnTaken(a prow.Abort, at time.Time) {
+func (d *decision) abortTurnTaken(a prow.Abort, e TurnTaken) {
 	r := &d.r
 	switch {
-	case !r.Abort.pending() || r.Abort.Requests > 0 && d.now.Before(r.Abort.LastAt.Add(abortRepeat)):
+	case !r.Abort.pending() || d.now.Before(r.Abort.next()):
 		return // another delivery of this turn's message has just sent it
-	case at.After(d.now):
-		d.putOffUntil("waiting for its turn at Gangway", at)
+	case !e.Granted:
+		d.putOffUntil("waiting for its turn at Gangway", e.At)
 		return
 	}
 	r.Abort.State = AbortRequested
@@ -179,15 +192,31 @@ func (d *decision) abortAnswered(f *Failure) {
 	switch {
 	case !r.Abort.pending():
 	case f == nil:
+		r.Abort.Failure = ""
 		d.endTurn(d.now.Add(abortCheck))
 	case f.Kind == fault.Refused:
 		d.finishAbort(AbortFailed, "Gangway refused the abort: "+f.Text)
 	case f.Kind == fault.NothingHappened:
-		d.putOff("Gangway could not be asked: "+f.Text, max(f.RetryAfter, abortRepeat))
+		r.Abort.Requests = max(0, r.Abort.Requests-1) // it was not made
+		d.abortUnheard("Gangway could not be asked: " + f.Text)
+		d.putOff(r.Abort.Failure, max(f.RetryAfter, abortRepeat))
 	default:
-		d.note("abort", "the answer is not clear: %s", f.Text)
+		d.abortUnheard("Gangway's answer was not clear: " + f.Text)
+		d.note("abort", "%s", r.Abort.Failure)
 		d.endTurn(d.now.Add(abortCheck))
 	}
+}
+
+// abortUnheard remembers why it is not known that Gangway took the last request.
+func (d *decision) abortUnheard(why string) { d.r.Abort.Failure = clip(Neutralise(why), maxReason) }
+
+// next is when a further request may be made: soon after the first ones, which Gangway or plank may have lost,
+// later after each further one, so that all of them together outlast an outage.
+func (a Abort) next() time.Time {
+	if a.LastAt.IsZero() {
+		return time.Time{}
+	}
+	return a.LastAt.Add(abortRepeat << min(max(a.Requests-4, 0), 3))
 }
 
 func (d *decision) putOff(why string, wait time.Duration) { d.putOffUntil(why, d.now.Add(wait)) }
@@ -201,20 +230,32 @@ func (d *decision) putOffUntil(why string, next time.Time) {
 		d.giveUpAbort()
 		return
 	}
-	if d.r.Abort.Reason != why {
-		d.r.Abort.Reason = why
+	news := headline(d.r.Abort.Reason) != headline(why)
+	d.r.Abort.Reason = why
+	if news {
 		d.note("abort", "put off: %s", why)
 		d.progress("the abort is put off: " + why)
 	}
 	d.endTurn(earlierOf(next, d.abortUntil()))
 }
 
+// headline is a reason without its details, which may differ each time.
+func headline(reason string) string {
+	head, _, _ := strings.Cut(reason, ": ")
+	return head
+}
+
 func (d *decision) giveUpAbort() {
 	a := d.r.Abort
 	switch {
 	case a.Requests > 0:
-		d.finishAbort(AbortFailed, fmt.Sprintf("not confirmed: the job is still %s after %d requests",
-			stateName(d.r.State), a.Requests))
+		text := fmt.Sprintf("not confirmed: the job is still %s after %d requests", stateName(d.r.State), a.Requests)
+		if a.Failure != "" {
+			text += "; " + a.Failure
+		}
+		d.finishAbort(AbortFailed, text)
+	case a.Failure != "":
+		d.finishAbort(AbortFailed, a.Failure)
 	case a.Reason == "":
 		d.finishAbort(AbortSkipped, "there was no time left for it")
 	default:

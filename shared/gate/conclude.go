@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ const (
 	maxProblem     = 500
 	maxReason      = 1 << 10
 	maxFailedTests = 200
+	maxNames       = 64 << 10 // of all of them together, encoded
 	maxTestName    = 300
 )
 
@@ -74,7 +76,7 @@ func (d *decision) sendVerdict() {
 	if d.r.Verdict == nil || d.r.Sent {
 		return
 	}
-	d.do(SendCompletion{MessageID: d.r.ID() + ".completion", Notice: completion(*d.r.Verdict)})
+	d.do(SendCompletion{MessageID: d.r.MessageStem() + ".completion", Notice: completion(*d.r.Verdict)})
 }
 
 // CompletionOf returns a gate's completion as it leaves; ok is false while there is no verdict.
@@ -97,7 +99,7 @@ func completion(v Notice) Notice {
 // progress sends a progress message with the given line.
 func (d *decision) progress(text string) {
 	d.r.ProgressSent++
-	d.progressAs(fmt.Sprintf("%s.progress.%d", d.r.ID(), d.r.ProgressSent), text)
+	d.progressAs(fmt.Sprintf("%s.progress.%d", d.r.MessageStem(), d.r.ProgressSent), text)
 }
 
 func (d *decision) progressAs(messageID, text string) {
@@ -148,12 +150,14 @@ func bounded(names []string) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	kept := make([]string, 0, min(len(names), maxFailedTests+1))
+	kept, size := make([]string, 0, min(len(names), maxFailedTests+1)), 0
 	for i, name := range names {
-		if i == maxFailedTests {
+		name = clip(name, maxTestName)
+		encoded, _ := json.Marshal(name) // a text always encodes; some characters take six bytes
+		if size += len(encoded); i == maxFailedTests || size > maxNames {
 			return append(kept, fmt.Sprintf("and %d more", len(names)-i))
 		}
-		kept = append(kept, clip(name, maxTestName))
+		kept = append(kept, name)
 	}
 	return kept
 }

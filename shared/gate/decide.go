@@ -81,7 +81,7 @@ func (d *decision) current(turn int) bool { return d.r.live() && turn == d.r.Tur
 func (d *decision) do(c Command) { d.commands = append(d.commands, c) }
 
 // ticked acts on the tick that is waited for; the one before it has been acted on already, so that
-// only what came of it is sent again; older ones are stale.
+// only what came of it is sent again; older ones are stale, unless the awaited one should have come by now.
 func (d *decision) ticked(seq int) {
 	switch seq {
 	case d.r.Turn.Seq:
@@ -89,6 +89,10 @@ func (d *decision) ticked(seq int) {
 		d.work()
 	case d.r.Turn.Seq - 1:
 		d.resend()
+	default:
+		if seq < d.r.Turn.Seq && !d.now.Before(d.r.Turn.At) {
+			d.resend() // the one that is waited for may have been lost with the process that took two turns at once
+		}
 	}
 }
 
@@ -145,7 +149,7 @@ func (d *decision) takeOver() { d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: d.now
 
 // endTurn schedules the next turn.
 func (d *decision) endTurn(at time.Time) {
-	d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: at.UTC()}
+	d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: laterOf(at, d.now.Add(pollLeast)).UTC()}
 	d.sendTick()
 }
 

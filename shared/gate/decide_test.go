@@ -178,7 +178,7 @@ func TestResultsOfAnOldTurnCountForNothing(t *testing.T) {
 		gate.Looked{Turn: 2},
 		gate.Probed{Turn: 2},
 		gate.AbortAnswered{Turn: 2},
-		gate.TurnTaken{Turn: 2, At: s.now},
+		gate.TurnTaken{Turn: 2, Granted: true},
 	} {
 		if commands := s.give(ev); len(commands) != 0 || s.r.Phase != before.Phase || s.r.Turn != before.Turn {
 			t.Errorf("%T of an old turn: %v, %s", ev, commands, s.r.Phase)
@@ -194,7 +194,7 @@ func TestOverdue(t *testing.T) {
 	s.tells(`
 		6m15s Overdue -> running
 		6m15s Overdue -> running
-		  tick 3 at 6m15s`)
+		  tick 3 at 6m15.25s`)
 	s.tick().status(prow.Success).skip()
 	s.after(margin).give(gate.Overdue{})
 	s.give(gate.CompletionSent{})

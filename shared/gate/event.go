@@ -25,11 +25,12 @@ type (
 	// Overdue is the sweep's finding that the record is past its due time.
 	Overdue struct{}
 
-	// TurnTaken is the result of TakeTurn: when the request may go out, now or later.
+	// TurnTaken is the result of TakeTurn. Only a granted request may go out; the time alone says nothing.
 	TurnTaken struct {
-		Turn  int
-		Abort *prow.Abort // the abort that the turn is for; nil for a submission
-		At    time.Time
+		Turn    int
+		Abort   *prow.Abort // the abort that the turn is for; nil for a submission
+		Granted bool
+		At      time.Time // when to ask again, if it is not granted
 	}
 	// Submitted is a POST that was answered with an execution id.
 	Submitted struct {

@@ -30,17 +30,20 @@ const RootFile = "finished.json"
 // FinishedFiles picks the files that the classification reads from a run's object names: the root's,
 // artifacts/<test>/finished.json and artifacts/<test>/<step>/finished.json (ci-tools, multi-stage
 // layout). What lies deeper was uploaded by a step itself and may be called anything. The root's file
-// is named even when the listing does not hold it, and so is that of a step that has left a log: a step
-// without its file is not complete.
+// is named even when the listing does not hold it, and so is that of a step that has left a log or artifacts: a
+// step without its file is not complete.
 func FinishedFiles(names []string) []string {
 	files := []string{}
 	for _, name := range names {
 		parts := strings.Split(name, "/")
 		n := len(parts)
-		if n < 3 || n > 4 || parts[0] != "artifacts" || slices.Contains(parts, "") {
+		if n < 3 || parts[0] != "artifacts" || slices.Contains(parts, "") {
 			continue
 		}
-		if last := parts[n-1]; last == RootFile || n == 4 && last == "build-log.txt" {
+		switch last := parts[n-1]; {
+		case n >= 5 && parts[3] == "artifacts": // what a step uploads itself
+			files = append(files, strings.Join(parts[:3], "/")+"/"+RootFile)
+		case n <= 4 && last == RootFile, n == 4 && last == "build-log.txt":
 			files = append(files, strings.TrimSuffix(name, last)+RootFile)
 		}
 	}

@@ -16,7 +16,8 @@ const (
 	// missingGraceUnowned is the same for a job that no gate of ours has made.
 	missingGraceUnowned = 2 * time.Minute
 
-	pollLeast = 100 * time.Millisecond
+	// pollLeast is the least that any tick waits, also one of a broker whose clock is ahead of ours.
+	pollLeast = 250 * time.Millisecond
 )
 
 // nextPoll returns when to look at a running job again: after the interval, but not after the
@@ -25,7 +26,7 @@ func (d *decision) nextPoll(most time.Duration) time.Time {
 	wait := max(min(d.interval(), most), pollLeast)
 	next, deadline := d.now.Add(wait), d.r.deadline()
 	if next.After(deadline) && deadline.After(d.now) {
-		return deadline
+		return laterOf(deadline, d.now.Add(time.Second)) // a broker whose clock is ahead brings the tick too soon
 	}
 	return next
 }
@@ -92,6 +93,7 @@ func (d *decision) statusFailed(text string) {
 	case d.pastDeadline():
 		d.timeOut("; its state could not be read: " + text)
 	default:
+		d.r.MissingSince = time.Time{} // nothing is known of it; what counts is 404s in a row
 		d.trouble("status", "the job's state cannot be read: "+text)
 		d.pollAgain()
 	}
@@ -141,6 +143,8 @@ func (d *decision) uploadedRead(e UploadedRead) {
 		d.lost("; its artifacts hold no prowjob.json")
 	case e.Job.ID != "" && e.Job.ID != d.r.ExecutionID:
 		d.lost("; the prowjob.json in its artifacts is that of " + e.Job.ID)
+	case !e.Job.State.Terminal() && !d.r.Abort.pending() && !d.pastDeadline():
+		d.waitMissing() // the file is of the run's beginning; it may still be running
 	case !e.Job.State.Terminal():
 		d.lost(fmt.Sprintf("; its prowjob.json says %s", stateName(e.Job.State)))
 	default:

@@ -97,11 +97,6 @@ func TestMissingJobThatWasSeen(t *testing.T) {
 	}{
 		{"ended", gate.UploadedRead{Found: true, Job: prow.Job{ID: "e1", State: prow.Success}}, "completion: succeeded passed=true "},
 		{
-			"running",
-			gate.UploadedRead{Found: true, Job: prow.Job{ID: "e1", State: prow.Pending}},
-			"completion: errored passed=false the job is lost: Deck has not shown execution e1 since 12:00:00; its prowjob.json says pending: https://deck/e1",
-		},
-		{
 			"another",
 			gate.UploadedRead{Found: true, Job: prow.Job{ID: "e2", State: prow.Success}},
 			"completion: errored passed=false the job is lost: Deck has not shown execution e1 since 12:00:00; the prowjob.json in its artifacts is that of e2: https://deck/e1",

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -94,6 +95,7 @@ type Abort struct {
 	Since    time.Time    `json:"since,omitzero"` // when it was first wanted of a job that was known
 	Requests int          `json:"requests,omitempty"`
 	LastAt   time.Time    `json:"lastAt,omitzero"`
+	Failure  string       `json:"failure,omitempty"` // why it is not known that Gangway took the last request
 	Outcome  AbortOutcome `json:"outcome,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
 }
@@ -116,6 +118,15 @@ func (r *Record) ID() string {
 	return r.ExecutionID
 }
 
+// MessageStem begins the ids of the record's messages. A job that no gate owns has one that no gate id can be, so
+// that a gate of that name does not take its messages for duplicates.
+func (r *Record) MessageStem() string {
+	if r.GateID != "" {
+		return r.GateID
+	}
+	return "abort:" + r.ExecutionID
+}
+
 // Key returns the record's key in the store.
 func (r *Record) Key() string {
 	if r.GateID != "" {
@@ -123,6 +134,9 @@ func (r *Record) Key() string {
 	}
 	return AbortKeyPrefix + r.ExecutionID
 }
+
+// Active reports whether the gate, or the abort of its job, is still under way.
+func (r *Record) Active() bool { return r.live() }
 
 // Closed reports whether nothing but its removal is left to happen to the record.
 func (r *Record) Closed() bool { return !r.live() && (r.Verdict == nil || r.Sent) }
@@ -181,8 +195,15 @@ func (r *Record) note(at time.Time, event, format string, args ...any) {
 // Equal reports whether two records say the same.
 func (r Record) Equal(other Record) bool { return reflect.DeepEqual(r, other) }
 
-// Encode returns the record as the store keeps it.
-func (r *Record) Encode() ([]byte, error) { return json.Marshal(r) }
+// Encode returns the record as the store keeps it: without the escapes that HTML would want, which make six bytes of
+// one and could make a record of a large message too large.
+func (r *Record) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(r)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
 
 // DecodeRecord reads what Encode wrote.
 func DecodeRecord(body []byte) (Record, error) {

@@ -90,7 +90,7 @@ func (s *story) text(c gate.Command) string {
 	case gate.SendTick:
 		return fmt.Sprintf("tick %d at %s", c.Tick.Seq, s.since(c.At))
 	case gate.SendProgress:
-		return fmt.Sprintf("progress %s: %s", strings.TrimPrefix(c.MessageID, s.r.ID()), c.Notice.Text)
+		return fmt.Sprintf("progress %s: %s", strings.TrimPrefix(c.MessageID, s.r.MessageStem()), c.Notice.Text)
 	case gate.SendCompletion:
 		return fmt.Sprintf("completion: %s passed=%t %s", c.Notice.Outcome, c.Notice.Passed, c.Notice.Error)
 	case gate.AbortJob:
@@ -120,7 +120,7 @@ func (s *story) accept(fields string) *story {
 func (s *story) tick() *story { s.give(gate.Ticked{Seq: s.turn()}); return s }
 
 func (s *story) takeTurn() *story {
-	s.give(gate.TurnTaken{Turn: s.turn(), At: s.now})
+	s.give(gate.TurnTaken{Turn: s.turn(), Granted: true})
 	return s
 }
 
@@ -182,7 +182,7 @@ func (s *story) probe(age time.Duration, jobs ...prow.Job) *story {
 
 func (s *story) abortTurn() *story {
 	a := prow.Abort{Current: prow.Pending, Type: prow.Periodic, Org: "Azure", Repo: "ARO-HCP", Start: start}
-	s.give(gate.TurnTaken{Turn: s.turn(), Abort: &a, At: s.now})
+	s.give(gate.TurnTaken{Turn: s.turn(), Abort: &a, Granted: true})
 	return s
 }
 

@@ -102,14 +102,14 @@ func (d *decision) rejected(rej Rejection) {
 // turnTaken claims the POST when its turn has come.
 func (d *decision) turnTaken(e TurnTaken) {
 	if e.Abort != nil {
-		d.abortTurnTaken(*e.Abort, e.At)
+		d.abortTurnTaken(*e.Abort, e)
 		return
 	}
 	r := &d.r
 	if r.Phase != PhaseAccepted {
 		return
 	}
-	if e.At.After(d.now) {
+	if !e.Granted {
 		d.trouble("turn", fmt.Sprintf("waiting for its turn at Gangway until %s", clock(e.At)))
 		d.endTurn(e.At)
 		return
@@ -244,7 +244,7 @@ func (d *decision) looked(e Looked) {
 	for _, j := range e.Listing.Jobs {
 		if j.Labels[KeyGateID] == r.GateID {
 			d.note("found", "the job of an unclear submission")
-			d.running(j.ID, laterOf(j.StartTime, r.CreatedAt))
+			d.running(j.ID, earlierOf(d.now, laterOf(j.StartTime, r.CreatedAt)))
 			return
 		}
 	}

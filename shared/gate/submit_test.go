@@ -31,7 +31,7 @@ func TestClaimLetsNoSecondPostStart(t *testing.T) {
 	s.tells(`
 		0s TurnTaken -> submitting
 		1m30s Ticked -> submitting
-		  tick 2 at 1m30s`)
+		  tick 2 at 1m30.25s`)
 	s.after(1).tick()
 	s.tells(`
 		1m30s Ticked -> submitting
