@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"prowgate/shared/config"
 	"prowgate/shared/fault"
+	"prowgate/shared/gate"
 )
 
 // use leaves exactly these settings in the environment of this process.
@@ -107,4 +110,17 @@ func answering(t *testing.T, body string) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// What libraries print by package log is a line of the log like any other.
+func TestLibrariesPrintIntoTheLog(t *testing.T) {
+	use(t, good())
+	var out bytes.Buffer
+	if _, err := run(t.Context(), &out, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	log.Printf("starting with %q", gate.Marker(gate.KnownIssueEligible))
+	if line := out.String(); !strings.Contains(line, `"msg":"starting with`) || gate.HasMarker(line) {
+		t.Errorf("got %s", line)
+	}
 }
