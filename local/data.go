@@ -51,7 +51,11 @@ func (d *data) openBroker(o options, s settings, clock func() time.Time) error {
 		d.broker = broker.New(cfg)
 		return nil
 	}
-	release, err := lockFile(o.data + ".lock")
+	file, err := realFile(o.data)
+	if err != nil {
+		return err
+	}
+	release, err := lockFile(file + ".lock")
 	if err != nil {
 		return err
 	}
@@ -65,6 +69,22 @@ func (d *data) openBroker(o options, s settings, clock func() time.Time) error {
 	}
 	d.closers = append(d.closers, d.broker.Close)
 	return nil
+}
+
+// realFile returns the path without symbolic links, so that whatever leads to one file leads to one lock. It makes
+// the file if it is not there, for a link to nothing has no end.
+func realFile(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("data: %w", err)
+	}
+	return path, nil
 }
 
 func (d *data) openRecords(o options, s settings) error {

@@ -41,7 +41,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	s := settings{"A=1", "B=", "A=2", "GANGWAY_TOKEN=secret", "PROW_URL=http://deck"}
+	s := settings{"A=1", "B=", "A=2", "GANGWAY_TOKEN=secret", "GANGWAY_TOKEN_URI=https://v.vault.azure.net/secrets/t", "PROW_URL=http://deck"}
 	if v, ok := s.lookup("A"); v != "2" || !ok {
 		t.Errorf("A is %q", v)
 	}
@@ -51,7 +51,7 @@ func TestSettings(t *testing.T) {
 	s = s.withQueues().filled("B", "3").withStandIn("http://standin")
 	for name, want := range map[string]string{
 		"B": "3", "POLL_QUEUE": "gate-poll", "GANGWAY_URL": "http://standin", "PROW_URL": "http://deck",
-		"ARTIFACTS_URL": "http://standin", "GANGWAY_TOKEN": "local",
+		"ARTIFACTS_URL": "http://standin", "GANGWAY_TOKEN": "local", "GANGWAY_TOKEN_URI": "",
 	} {
 		if v, _ := s.lookup(name); v != want {
 			t.Errorf("%s is %q, want %q", name, v, want)
@@ -182,6 +182,50 @@ func TestOneHostPerFile(t *testing.T) {
 	}
 	if err := d.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOneHostPerFileBehindLinks: a link, one to nothing yet too, leads to the same lock.
+func TestOneHostPerFileBehindLinks(t *testing.T) {
+	dir := t.TempDir()
+	file, link, linked := filepath.Join(dir, "host.db"), filepath.Join(dir, "link.db"), filepath.Join(dir, "folder")
+	if err := errors.Join(os.Symlink("host.db", link), os.Symlink(dir, linked)); err != nil {
+		t.Skipf("skipped: no symbolic links here: %v", err)
+	}
+	open := func(path string) (*data, error) {
+		return openData(options{data: path}, settings{}.withQueues(), time.Now)
+	}
+	ways := []string{link, file, filepath.Join(linked, "host.db"), filepath.Join(linked, "link.db")}
+	for _, first := range ways {
+		d, err := open(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, second := range ways {
+			if _, err := open(second); err == nil || !strings.Contains(err.Error(), "another host") {
+				t.Errorf("%s beside %s: %v", second, first, err)
+			}
+		}
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := open(filepath.Join(dir, "nowhere", "host.db")); err == nil || !strings.Contains(err.Error(), "data: ") {
+		t.Errorf("no such folder: %v", err)
+	}
+}
+
+// TestSettingsAreCheckedAtOnce: everything that this host cannot work with, in one go.
+func TestSettingsAreCheckedAtOnce(t *testing.T) {
+	env := []string{rateSetting + "=none", burstSetting + "=-1", "POLL_QUEUE=q", "CANCEL_QUEUE=q", "SUBMIT_QUEUE=q"}
+	err := run(t.Context(), []string{"--package", t.TempDir(), "--data", "memory", "--listen", "127.0.0.1:0"}, env, io.Discard, io.Discard)
+	for _, name := range []string{"host.json", rateSetting, burstSetting, "POLL_QUEUE", "CANCEL_QUEUE"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not named: %v", name, err)
+		}
+	}
+	if err := settings(append(env[:2:2], "GANGWAY_URL=http://prow")).withQueues().check(); err != nil {
+		t.Errorf("the numbers are the handler's alone where there is no stand-in: %v", err)
 	}
 }
 

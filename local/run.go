@@ -50,7 +50,8 @@ type host struct {
 }
 
 func (h *host) run(ctx context.Context) (err error) {
-	if h.pkg, err = funchost.Load(h.packageDir, h.settings.lookup); err != nil {
+	h.pkg, err = funchost.Load(h.packageDir, h.settings.lookup)
+	if err := errors.Join(err, h.settings.check()); err != nil {
 		return err
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", h.listen)
@@ -88,11 +89,11 @@ func (h *host) routes(ctx context.Context) (http.Handler, error) {
 
 // standIn starts the stand-in for Prow and points the handler at it, unless Prow is elsewhere.
 func (h *host) standIn(ctx context.Context, mux *http.ServeMux) error {
-	if _, elsewhere := h.settings.lookup("GANGWAY_URL"); elsewhere {
+	if h.settings.elsewhere() {
 		return nil
 	}
-	rate, err1 := h.settings.number(rateSetting, usualRate, 1)
-	burst, err2 := h.settings.number(burstSetting, usualBurst, 0)
+	rate, err1 := h.settings.rate()
+	burst, err2 := h.settings.burst()
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}

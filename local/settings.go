@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,6 +48,27 @@ func (s settings) filled(name, value string) settings {
 	return append(slices.Clip(s), name+"="+value)
 }
 
+// check tells of everything in the settings that keeps this host from its work. Of the rest the handler tells.
+func (s settings) check() error {
+	_, err := s.queues()
+	if s.elsewhere() {
+		return err
+	}
+	_, rateErr := s.rate()
+	_, burstErr := s.burst()
+	return errors.Join(err, rateErr, burstErr)
+}
+
+// elsewhere reports whether Prow is not the stand-in.
+func (s settings) elsewhere() bool {
+	_, ok := s.lookup("GANGWAY_URL")
+	return ok
+}
+
+// rate and burst are the stand-in's limits.
+func (s settings) rate() (int, error)  { return s.number(rateSetting, usualRate, 1) }
+func (s settings) burst() (int, error) { return s.number(burstSetting, usualBurst, 0) }
+
 // number returns the setting as a whole number of at least the given one.
 func (s settings) number(name string, usual, least int) (int, error) {
 	text, ok := s.lookup(name)
@@ -81,10 +103,11 @@ func (s settings) queueNames() []string {
 // queues describes the broker's queues. The numbers are those of the deployed Service Bus namespace.
 func (s settings) queues() ([]broker.QueueConfig, error) {
 	var all []broker.QueueConfig
+	var problems []error
 	for _, q := range queueSettings {
 		name, _ := s.lookup(q.setting)
 		if slices.ContainsFunc(all, func(c broker.QueueConfig) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("%s: another queue is called %q too", q.setting, name)
+			problems = append(problems, fmt.Errorf("%s: another queue is called %q too", q.setting, name))
 		}
 		c := broker.QueueConfig{Name: name, LockDuration: time.Minute, MaxDeliveries: 10, DuplicateWindow: 10 * time.Minute}
 		if q.setting == completionSetting {
@@ -93,13 +116,13 @@ func (s settings) queues() ([]broker.QueueConfig, error) {
 		}
 		all = append(all, c)
 	}
-	return all, nil
+	return all, errors.Join(problems...)
 }
 
 // withStandIn points whatever is missing of Prow's three addresses at the stand-in. The stand-in takes
-// any token; a real one has no business there.
+// any token; a real one has no business there, nor has the place that holds it.
 func (s settings) withStandIn(base string) settings {
-	s = append(slices.Clip(s), "GANGWAY_TOKEN=local")
+	s = append(slices.Clip(s), "GANGWAY_TOKEN=local", "GANGWAY_TOKEN_URI=")
 	for _, name := range []string{"GANGWAY_URL", "PROW_URL", "ARTIFACTS_URL"} {
 		s = s.filled(name, base)
 	}

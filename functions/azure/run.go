@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"prowgate/functions"
@@ -31,6 +32,7 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	log := slog.New(azurefn.NewLog(out, settings.LogLevel, telemetry.LogAttrs))
+	slog.SetDefault(log) // what libraries print by package log, net/http for one, goes the same way
 	told, err := telemetry.Start(ctx, telemetry.Config{Traces: settings.Traces, Metrics: settings.Metrics, Log: log, Clock: clock})
 	if err != nil {
 		return fmt.Errorf("OpenTelemetry: %w", err)
@@ -45,6 +47,8 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) error {
 		HTTP:      azurefn.HTTPFunction{Name: page.Name, Handler: page.Handler(p.records, where, clock, log)},
 		Log:       log,
 		Timeout:   invocationTimeout,
+		Wait:      functions.Wait,
+		Secret:    os.Getenv(azurefn.SecretSetting), // no setting of the service: it is between a host and its handler
 	})
 	err = serve(ctx, settings.Port, handler, log)
 	return errors.Join(err, p.release(context.WithoutCancel(ctx)))

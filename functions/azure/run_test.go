@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 
 	"prowgate/functions"
 	"prowgate/shared/azurefn"
+	"prowgate/shared/gate"
 )
 
 // use puts settings into the environment of this process.
@@ -106,5 +109,21 @@ func TestRunTellsAllThatIsWrong(t *testing.T) {
 		if err == nil || strings.Count(err.Error(), name+": ") != 1 {
 			t.Errorf("%s is not told once: %v", name, err)
 		}
+	}
+}
+
+// What libraries print by package log is a line of the log like any other.
+func TestLibrariesPrintIntoTheLog(t *testing.T) {
+	url, _ := broker(t)
+	use(t, append(settings(t, url), "FUNCTIONS_CUSTOMHANDLER_PORT="+strconv.Itoa(freePort(t))))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	if err := run(ended, &out, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	log.Printf("starting with %q", gate.Marker(gate.KnownIssueEligible))
+	if text := out.String(); !strings.Contains(text, `"msg":"starting with`) || gate.HasMarker(text) {
+		t.Errorf("got %s", text)
 	}
 }

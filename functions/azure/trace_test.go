@@ -117,7 +117,7 @@ func (s *stage) invoke(function string, d queue.Delivery) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	req := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/"+function, bytes.NewReader(body))
+	req := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://127.0.0.1/"+function, bytes.NewReader(body))
 	req.Header.Set("X-Azure-Functions-InvocationId", "invocation-"+d.ID)
 	w := httptest.NewRecorder()
 	s.handler.ServeHTTP(w, req)

@@ -48,7 +48,13 @@ type Host struct {
 	client      *http.Client
 	pause       time.Duration
 	readyWithin time.Duration
-	serving     atomic.Pointer[url.URL] // the handler's address while it takes requests
+	serving     atomic.Pointer[target] // the handler while it takes requests
+}
+
+// target is where requests to a handler go, and what they bring so that it takes them.
+type target struct {
+	base   *url.URL
+	secret string
 }
 
 // New returns a host that has not started anything yet.

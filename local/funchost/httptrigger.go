@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -73,15 +72,14 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.forward(f, to).ServeHTTP(w, r)
 }
 
-func (h *Host) forward(f Function, to *url.URL) http.Handler {
+func (h *Host) forward(f Function, to *target) http.Handler {
 	id := uuid.NewString()
 	return &httputil.ReverseProxy{
 		Transport: h.client.Transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(to)
+			r.SetURL(to.base)
 			r.Out.Host = r.In.Host
-			r.Out.Header.Set("X-Azure-Functions-InvocationId", id)
-			r.Out.Header.Set("X-Azure-Functions-HostVersion", hostVersion)
+			to.sign(r.Out.Header, id)
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			h.Log.Warn("request not answered", "function", f.Name, "invocation", id, "error", err)

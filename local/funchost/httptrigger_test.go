@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"prowgate/shared/azurefn"
 )
 
 const (
@@ -71,7 +73,7 @@ func forwarder(t *testing.T, address string) *Host {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.serving.Store(u)
+		h.serving.Store(&target{base: u, secret: "s"})
 	}
 	return h
 }
@@ -88,11 +90,11 @@ func TestForwarding(t *testing.T) {
 	handler := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusTeapot)
-		fmt.Fprintf(w, "%s %s %s %v %s", r.Method, r.URL, r.Host, r.Header.Get("X-Azure-Functions-InvocationId") != "", r.Header.Get("X-Azure-Functions-HostVersion"))
+		fmt.Fprintf(w, "%s %s %s %v %s %s", r.Method, r.URL, r.Host, r.Header.Get("X-Azure-Functions-InvocationId") != "", r.Header.Get("X-Azure-Functions-HostVersion"), r.Header.Get(azurefn.SecretHeader))
 	}))
 	t.Cleanup(handler.Close)
 	w := ask(t, forwarder(t, handler.URL), http.MethodGet, "http://gate.example/api/page?q=a%20b&code=k")
-	if want := "GET /api/page?q=a%20b&code=k gate.example true " + hostVersion; w.Code != http.StatusTeapot || w.Body.String() != want || w.Header().Get("Content-Type") != "text/html" {
+	if want := "GET /api/page?q=a%20b&code=k gate.example true " + hostVersion + " s"; w.Code != http.StatusTeapot || w.Body.String() != want || w.Header().Get("Content-Type") != "text/html" {
 		t.Errorf("%d %v %s, want %s", w.Code, w.Header(), w.Body, want)
 	}
 	for path, want := range map[string]int{"/other": 404} {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+
+	"prowgate/shared/azurefn"
 )
 
 // hostVersion is the version of the real host whose source this one follows.
@@ -52,13 +54,12 @@ func (l *life) invoke(ctx context.Context, f Function, payload []byte) error {
 
 // post sends the request and judges the answer.
 func (l *life) post(ctx context.Context, log *slog.Logger, f Function, id string, payload []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+"/"+f.Name, bytes.NewReader(payload))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.to.base.JoinPath(f.Name).String(), bytes.NewReader(payload))
 	if err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	req.Header.Set("X-Azure-Functions-InvocationId", id)
-	req.Header.Set("X-Azure-Functions-HostVersion", hostVersion)
+	l.to.sign(req.Header, id)
 	a, err := l.exchange(req)
 	if err != nil && ctx.Err() == nil {
 		l.settleDown()
@@ -71,6 +72,13 @@ func (l *life) post(ctx context.Context, log *slog.Logger, f Function, id string
 		log.Debug(line)
 	}
 	return err
+}
+
+// sign adds what every request of the host's brings.
+func (t *target) sign(h http.Header, invocation string) {
+	h.Set("X-Azure-Functions-InvocationId", invocation)
+	h.Set("X-Azure-Functions-HostVersion", hostVersion)
+	h.Set(azurefn.SecretHeader, t.secret)
 }
 
 // reply is an answer read to its end.

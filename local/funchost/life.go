@@ -19,7 +19,7 @@ const (
 // life is one process of the handler, from its start to its end, with the work given to it.
 type life struct {
 	host          *Host
-	url           string
+	to            *target
 	exited        <-chan struct{}
 	stopReceiving context.CancelFunc // set before the triggers start
 	again         chan string        // asks for the end of the process; holds the reason
@@ -49,11 +49,11 @@ func (h *Host) live(ctx context.Context) ending {
 	}
 	began := h.Clock()
 	h.Log.Info("handler ready", "url", p.url, "pid", p.cmd.Process.Pid)
-	h.serving.Store(p.base())
+	h.serving.Store(p.target())
 	defer h.serving.Store(nil)
 	h.Ready()
 	h.Ready = func() {}
-	l := &life{host: h, url: p.url, exited: p.exited, again: make(chan string, 1)}
+	l := &life{host: h, to: p.target(), exited: p.exited, again: make(chan string, 1)}
 	end := l.serve(ctx, p)
 	end.proven = end.proven || h.Clock().Sub(began) >= provenAfter
 	return end

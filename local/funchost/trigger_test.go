@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +55,7 @@ func newBench(t *testing.T, p Package, w wire, tweaks ...func(*bench)) *bench {
 	receive, stopReceiving := context.WithCancel(t.Context())
 	work, stopWork := context.WithCancel(t.Context())
 	bn := &bench{broker: b}
-	bn.life = &life{host: h, url: "http://handler", stopReceiving: stopReceiving, again: make(chan string, 1)}
+	bn.life = &life{host: h, to: &target{base: &url.URL{Scheme: "http", Host: "handler"}, secret: "s"}, stopReceiving: stopReceiving, again: make(chan string, 1)}
 	for _, tweak := range tweaks {
 		tweak(bn)
 	}

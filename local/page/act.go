@@ -31,57 +31,83 @@ var errForm = errors.New("the form must name a queue and a dead letter's sequenc
 // act deals with one dead letter and returns what was done, for people.
 type act func(ctx context.Context, name string, d queue.Delivery) (done string, err error)
 
-// acting carries out an act for the dead letter that the request's form names.
+// acting carries out an act for the dead letter that the request's form names. There is one act at a time, from the
+// look at the letter to its end: two that have both seen it would both send it.
 func (d desk) acting(do act) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		name, letter, err := d.named(r)
+		name, sequence, err := d.form(r)
+		var letter queue.Delivery
 		var done string
 		if err == nil {
-			done, err = do(r.Context(), name, letter)
+			letter, done, err = d.perform(r.Context(), do, name, sequence)
 		}
 		if err != nil {
-			d.Log.WarnContext(r.Context(), "dead letter left", "queue", name, "sequence", letter.Sequence, "error", err)
+			d.Log.WarnContext(r.Context(), "dead letter left", "queue", name, "sequence", sequence, "error", err)
 		} else {
-			d.Log.InfoContext(r.Context(), done, "queue", name, "sequence", letter.Sequence, "message", letter.ID)
+			d.Log.InfoContext(r.Context(), done, "queue", name, "sequence", sequence, "message", letter.ID)
 		}
 		d.answer(w, r, done, err)
 	})
 }
 
-// named finds the dead letter.
-func (d desk) named(r *http.Request) (name string, letter queue.Delivery, err error) {
+// form reads which dead letter is meant.
+func (d desk) form(r *http.Request) (name string, sequence int64, err error) {
 	name = r.PostFormValue("queue")
-	sequence, err := strconv.ParseInt(r.PostFormValue("sequence"), 10, 64)
+	sequence, err = strconv.ParseInt(r.PostFormValue("sequence"), 10, 64)
 	if err != nil || sequence < 1 || !slices.Contains(d.Queues, name) {
-		return "", letter, errForm
+		return "", 0, errForm
 	}
-	found, err := d.Broker.Peek(r.Context(), name+queue.DeadLetter, sequence-1, 1)
-	if err != nil {
-		return name, letter, err
+	return name, sequence, nil
+}
+
+// perform looks at the letter and does to it what is to be done.
+func (d desk) perform(ctx context.Context, do act, name string, sequence int64) (letter queue.Delivery, done string, err error) {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return letter, "", ctx.Err()
 	}
+	if letter, err = d.find(ctx, name, sequence); err == nil {
+		done, err = do(ctx, name, letter)
+	}
+	return letter, done, err
+}
+
+// find returns the dead letter, if it is there and free.
+func (d desk) find(ctx context.Context, name string, sequence int64) (queue.Delivery, error) {
+	found, err := d.Broker.Peek(ctx, name+queue.DeadLetter, sequence-1, 1)
 	switch {
+	case err != nil:
+		return queue.Delivery{}, err
 	case len(found) == 0 || found[0].Sequence != sequence:
-		return name, letter, errGone
+		return queue.Delivery{}, errGone
 	case !found[0].LockedUntil.IsZero():
-		return name, letter, errHeld
+		return queue.Delivery{}, errHeld
 	}
-	return name, found[0], nil
+	return found[0], nil
 }
 
 // resend sends the letter's bytes once more, and then drops it. The id is a new one, for the queue would
-// drop the old one as a duplicate; and always the same for this letter, so that whoever repeats this after
-// a lost answer sends it once.
+// drop the old one as a duplicate; and always the same for this letter, so that a queue with duplicate
+// detection takes it once from whoever repeats this after a lost answer, for as long as it remembers ids. A letter
+// that a receiver has got hold of meanwhile is sent all the same, and is that receiver's to deal with.
 func (d desk) resend(ctx context.Context, name string, letter queue.Delivery) (string, error) {
 	m := letter.Message
 	m.ID, m.ScheduledAt = fmt.Sprintf("resent-%d", letter.Sequence), time.Time{}
 	if err := d.Broker.Send(ctx, name, m); err != nil {
 		return "", fmt.Errorf("not known to be re-sent: %w", err)
 	}
-	if err := d.Broker.Discard(ctx, name+queue.DeadLetter, letter.Sequence); err != nil {
+	done := "Re-sent to " + name + " as " + m.ID + "."
+	err := d.Broker.Discard(ctx, name+queue.DeadLetter, letter.Sequence)
+	if err != nil && fault.Is(err, fault.Conflict) {
+		return done + " Somebody else has taken the dead letter meanwhile.", nil
+	}
+	if err != nil {
 		return "", fmt.Errorf("re-sent, but still a dead letter: %w", err)
 	}
-	return "Re-sent to " + name + " as " + m.ID + ".", nil
+	return done, nil
 }
 
 func (d desk) drop(ctx context.Context, name string, letter queue.Delivery) (string, error) {

@@ -218,7 +218,7 @@ func TestRepeatingAfterAFault(t *testing.T) {
 // TestQueuesThatCannotBeRead are left out, and the rest is shown.
 func TestQueuesThatCannotBeRead(t *testing.T) {
 	s := newScene(t)
-	d := desk{Config{Broker: s.broker, Queues: []string{"gone", "gate-submit"}, Log: s.log}}
+	d := desk{Config: Config{Broker: s.broker, Queues: []string{"gone", "gate-submit"}, Log: s.log}}
 	if got := d.queues(t.Context(), nil); len(got) != 1 || got[0].Name != "gate-submit" {
 		t.Errorf("%+v", got)
 	}

@@ -19,7 +19,10 @@ const (
 )
 
 // desk reads the queues, and deals with their dead letters.
-type desk struct{ Config }
+type desk struct {
+	Config
+	turn chan struct{} // has room for one: the act that goes on
+}
 
 // queues tells the page of the queues. One that cannot be read is left out, and logged.
 func (d desk) queues(ctx context.Context, opened func(page.Letter) bool) []page.Queue {

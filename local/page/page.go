@@ -51,7 +51,7 @@ func Register(mux *http.ServeMux, c Config) { register(mux, c, every) }
 
 // register is Register with another time between two looks of an open page.
 func register(mux *http.ServeMux, c Config, every time.Duration) {
-	d := desk{c}
+	d := desk{c, make(chan struct{}, 1)}
 	page.New(page.Config{
 		Records: c.Records, Queues: d.queues, Clock: c.Clock, Log: c.Log, Where: "local host", Path: Path, Every: every,
 	}).Register(mux)

@@ -49,10 +49,16 @@ type Config struct {
 	HTTP      HTTPFunction       // the one with an HTTP trigger, if there is one
 	Log       *slog.Logger       // nil is silent; see NewLog
 	Timeout   time.Duration      // how long one invocation may take; 0 means without a limit
+	Secret    string             // what every request but GET / has to bring as SecretHeader; empty: nothing
+
+	// Wait says how long to hold the answer to a failed message, which the host gives back to its queue at once:
+	// it is the only way to have it come again later. Nil holds none. delivery is 1 at the first delivery.
+	Wait func(err error, delivery int) time.Duration
 }
 
 // New returns the handler that the host talks to. It answers every request with JSON, outlives a
-// panicking function, and answers GET / as soon as it serves, which is what the host waits for.
+// panicking function, and answers GET / as soon as it serves, which is what the host waits for. Anything else it
+// answers to the host alone; see guard.go for how it tells.
 func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -74,11 +80,17 @@ type server struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	handle, ok := s.Functions[name]
+	if name == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		w.Header().Set(ProofHeader, Proof(s.Secret))
+		write(w, http.StatusOK, ready{Functions: s.names})
+		return
+	}
+	status, why := s.guard(r)
 	switch {
+	case status != 0:
+		s.refuse(w, r, status, why)
 	case s.HTTP.takes(r):
 		s.handOn(w, r)
-	case name == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		write(w, http.StatusOK, ready{Functions: s.names})
 	case !ok && name != "":
 		s.refuse(w, r, http.StatusNotFound, "there is no function of this name")
 	case r.Method != http.MethodPost:

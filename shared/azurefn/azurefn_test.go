@@ -176,7 +176,7 @@ func TestLargeBodyIsReadToItsEnd(t *testing.T) {
 	body := bytes.NewReader(make([]byte, 3*azurefn.MaxBody))
 	h := azurefn.New(azurefn.Config{Functions: map[string]azurefn.Handler{"submit": nil}})
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/submit", body))
+	h.ServeHTTP(w, direct(t, body))
 	if w.Code != http.StatusRequestEntityTooLarge || body.Len() != 0 {
 		t.Errorf("%d, %d bytes are left", w.Code, body.Len())
 	}
@@ -190,7 +190,7 @@ func TestCutBody(t *testing.T) {
 	for _, read := range []int{10, 2 * azurefn.MaxBody} {
 		body := io.MultiReader(bytes.NewReader(make([]byte, read)), iotest.ErrReader(io.ErrUnexpectedEOF))
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/submit", body))
+		h.ServeHTTP(w, direct(t, body))
 		if w.Code < 400 || w.Code >= 500 || !json.Valid(w.Body.Bytes()) || called {
 			t.Errorf("cut after %d: %d %s", read, w.Code, w.Body)
 		}
@@ -255,7 +255,7 @@ func TestTimeoutEndsTheContext(t *testing.T) {
 		})
 		start, w := time.Now(), httptest.NewRecorder()
 		body := bytes.NewReader([]byte(`{"Data":{"timer":{}}}`))
-		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/submit", body))
+		handler.ServeHTTP(w, direct(t, body))
 		if w.Code != http.StatusInternalServerError || time.Since(start) != time.Minute {
 			t.Errorf("%d after %v", w.Code, time.Since(start))
 		}

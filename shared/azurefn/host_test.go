@@ -112,6 +112,14 @@ func (h host) alive() {
 	}
 }
 
+// direct is a request of the host's without a connection.
+func direct(t *testing.T, body io.Reader) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/submit", body)
+	r.Header.Set("X-Azure-Functions-InvocationId", invocationID)
+	return r
+}
+
 func fixture(t *testing.T, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name+".json"))

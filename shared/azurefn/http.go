@@ -19,7 +19,8 @@ const httpPrefix = "/api/"
 // answered: the host writes an output's text as text/plain or as JSON, and answers 406 for any other
 // content type (the same, ScriptObjectResult.cs).
 //
-// Who may call it is the platform's business, before the handler hears of it.
+// Who may call it is the platform's business, before the handler hears of it. Where no platform stands in front, a
+// shared secret (Config.Secret) keeps everybody but the host out.
 type HTTPFunction struct {
 	Name    string
 	Handler http.Handler // nil: there is no such function
@@ -33,7 +34,7 @@ func (f HTTPFunction) takes(r *http.Request) bool {
 // handOn answers a request to the HTTP function. What it logs names the invocation as everywhere; there is no
 // place for Logs in such an answer.
 func (s *server) handOn(w http.ResponseWriter, r *http.Request) {
-	in := Invocation{Function: s.HTTP.Name, ID: r.Header.Get("X-Azure-Functions-InvocationId")}
+	in := Invocation{Function: s.HTTP.Name, ID: r.Header.Get(invocationHeader)}
 	ctx := context.WithValue(r.Context(), scopeKey{}, &scope{in: in})
 	if s.Timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, s.Timeout)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"time"
 )
 
 // maxDrain is how much of a body that is too large is read on, so that the host, which sends the
@@ -32,7 +33,7 @@ func (s *server) invoke(w http.ResponseWriter, r *http.Request, name string, han
 		s.refuse(w, r, http.StatusBadRequest, err.Error())
 		return
 	}
-	in.Function, in.ID = name, r.Header.Get("X-Azure-Functions-InvocationId")
+	in.Function, in.ID = name, r.Header.Get(invocationHeader)
 	s.answer(w, r, in, handle)
 }
 
@@ -46,10 +47,25 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, in Invocation, h
 		ctx = limited
 	}
 	if err := s.run(ctx, in, handle); err != nil {
+		s.hold(ctx, in, err)
 		write(w, http.StatusInternalServerError, failed(sc.lines(), err.Error()))
 		return
 	}
 	write(w, http.StatusOK, succeeded(sc.lines()))
+}
+
+// hold keeps a failed message from coming again at once: until its wait is over, the host has hung up, or the
+// invocation's time is over. A timer's invocation has no message.
+func (s *server) hold(ctx context.Context, in Invocation, failure error) {
+	if s.Wait == nil || in.DeliveryCount == 0 {
+		return
+	}
+	t := time.NewTimer(s.Wait(failure, in.DeliveryCount))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // run calls the function and logs how it failed: the host drops the Logs of an answer that is not

@@ -54,6 +54,22 @@ func (r *raw) telemetry(p *problems, s *Settings) {
 	all := strings.TrimSpace(r.OTLPEndpoint) != ""
 	s.Traces = all || strings.TrimSpace(o.TracesEndpoint) != ""
 	s.Metrics = all || strings.TrimSpace(o.MetricsEndpoint) != ""
+	if s.Metrics {
+		p.note(o.metricsProtocol())
+	}
+}
+
+// metricsProtocol refuses JSON where metrics are sent: the SDK has it for traces alone, and would send them as
+// protobuf all the same (opentelemetry-go 1.47, otlpmetrichttp/client.go). What is set for metrics goes before.
+func (o otlp) metricsProtocol() (name string, err error) {
+	name, value := "OTEL_EXPORTER_OTLP_PROTOCOL", o.Protocol
+	if strings.TrimSpace(o.MetricsProtocol) != "" {
+		name, value = "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", o.MetricsProtocol
+	}
+	if strings.TrimSpace(value) == "http/json" {
+		err = errors.New("metrics are not sent as http/json; set OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=http/protobuf")
+	}
+	return name, err
 }
 
 // whenSet checks a value that is there.

@@ -84,3 +84,27 @@ func TestTelemetrySettings(t *testing.T) {
 		}
 	}
 }
+
+// TestMetricsAreNotSentAsJSON: the SDK would send protobuf, whatever is set.
+func TestMetricsAreNotSentAsJSON(t *testing.T) {
+	const all, traces, metrics = "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"
+	const endpoint, tracesOnly = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	for _, c := range []struct {
+		env  map[string]string
+		name string // of the variable that is told of
+	}{
+		{map[string]string{endpoint: "http://c:4318", all: "http/json"}, all},
+		{map[string]string{endpoint: "http://c:4318", metrics: "http/json"}, metrics},
+		{map[string]string{endpoint: "http://c:4318", all: "http/protobuf", metrics: " http/json "}, metrics},
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c:4318", all: "http/json"}, all},
+		{map[string]string{endpoint: "http://c:4318", all: "http/json", metrics: "http/protobuf"}, ""},
+		{map[string]string{endpoint: "http://c:4318", traces: "http/json"}, ""},
+		{map[string]string{tracesOnly: "http://c:4318", all: "http/json"}, ""},
+	} {
+		_, err := telemetryOf(t, c.env)
+		want := c.name + ": metrics are not sent as http/json; set OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=http/protobuf"
+		if c.name == "" && err != nil || c.name != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v: %v", c.env, err)
+		}
+	}
+}

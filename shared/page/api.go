@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,9 @@ import (
 
 // The most gates in one answer, and as many as come unless another limit is asked for.
 const maxGates = 500
+
+// enoughBytes ends an answer before its limit of gates: Lambda takes 6 MB at most (AWS Lambda, quotas).
+const enoughBytes = 4 << 20
 
 // errNoRecords is the answer where there is no store to read.
 var errNoRecords = errors.New("the handler keeps its records in its own memory (STORE_URL), where they cannot be read")
@@ -51,11 +55,13 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 		}
 		found = found[from:]
 	}
-	for _, it := range found[:min(limit, len(found))] {
-		answer.Gates = append(answer.Gates, it.view())
+	shown, size := 0, 0
+	for ; shown < min(limit, len(found)) && size < enoughBytes; shown++ {
+		v := found[shown].view()
+		answer.Gates, size = append(answer.Gates, v), size+len(v)
 	}
-	if limit < len(found) {
-		answer.Next = found[limit-1].place().String()
+	if shown > 0 && shown < len(found) {
+		answer.Next = found[shown-1].place().String()
 	}
 	p.json(w, http.StatusOK, answer)
 }
@@ -131,6 +137,8 @@ func (p *Page) json(w http.ResponseWriter, status int, v any) {
 	p.write(w, status, "application/json", append(body, '\n'))
 }
 
+// write sends an answer. Whatever brought a marker into it, a record or the request's own query, none leaves; the page's
+// style and script hold none, so that their hashes stay right.
 func (p *Page) write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -138,7 +146,7 @@ func (p *Page) write(w http.ResponseWriter, status int, contentType string, body
 	h.Set("Referrer-Policy", "no-referrer") // the address may hold a function's key
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	if _, err := io.WriteString(w, gate.Neutralise(string(body))); err != nil {
 		p.Log.Debug("answer not written", "error", err)
 	}
 }

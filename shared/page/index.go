@@ -15,22 +15,25 @@ import (
 )
 
 const (
-	batch       = 500         // records read at once
-	leastAge    = time.Second // a list this old is looked at again
-	restPerWork = 9           // and at the earliest after that many times what the last look took
+	batch       = 500              // records read at once
+	leastAge    = time.Second      // a list this old is looked at again
+	restPerWork = 9                // and at the earliest after that many times what the last look took
+	lookTime    = 20 * time.Second // that one look may take
 )
 
 // index keeps the gates in memory, in order of time, which the store does not know. Whoever asks has it
-// looked through again, unless that was just done: a store of many gates costs a tenth of the time at
-// most, however many ask. A record is decoded when its version changes.
+// looked through again, unless that was just tried: a store of many gates costs a tenth of the time at
+// most, however many ask, whether they stay for the answer, and whether the store gives one. A record is
+// decoded when its version changes.
 type index struct {
 	records Records
 	clock   func() time.Time
 	log     *slog.Logger
 
-	turn  chan struct{} // holds one token: who has it may use what follows
-	known map[string]*item
+	turn  chan struct{}    // holds one token: who has it may use what follows
+	known map[string]*item // what was decoded, also by a look that failed
 	now   list
+	err   error // of the last look
 	next  time.Time
 }
 
@@ -47,7 +50,7 @@ func newIndex(records Records, clock func() time.Time, log *slog.Logger) *index 
 	return x
 }
 
-// gates returns the list, the older one beside an error when the store cannot be read.
+// gates returns the list, the older one beside an error when the store could not be read.
 func (x *index) gates(ctx context.Context) (list, error) {
 	select {
 	case <-x.turn:
@@ -57,25 +60,36 @@ func (x *index) gates(ctx context.Context) (list, error) {
 	defer func() { x.turn <- struct{}{} }()
 	began := x.clock()
 	if began.Before(x.next) {
-		return x.now, nil
+		return x.now, x.err
 	}
-	known, err := x.read(ctx)
-	if err != nil {
-		return x.now, err
-	}
-	x.known, x.now = known, listOf(known, began)
+	x.look(ctx, began)
 	ended := x.clock()
 	x.next = ended.Add(max(leastAge, restPerWork*ended.Sub(began)))
-	return x.now, nil
+	return x.now, x.err
 }
 
-// read looks through the store.
+// look reads the store, and goes on when whoever has asked is gone: others ask for the same.
+func (x *index) look(ctx context.Context, began time.Time) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	known, err := x.read(ctx)
+	if x.err = err; err == nil {
+		x.known, x.now = known, listOf(known, began)
+		return
+	}
+	if x.known == nil {
+		x.known = known
+	}
+	maps.Copy(x.known, known)
+}
+
+// read looks through the store, and returns beside an error what it has seen.
 func (x *index) read(ctx context.Context) (map[string]*item, error) {
 	known, after := make(map[string]*item, len(x.known)), ""
 	for {
 		entries, err := x.records.List(ctx, gate.KeyPrefix, after, batch)
 		if err != nil {
-			return nil, fmt.Errorf("read records: %w", err)
+			return known, fmt.Errorf("read records: %w", err)
 		}
 		for _, e := range entries {
 			known[e.Key] = x.item(ctx, e)

@@ -1,10 +1,12 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +61,9 @@ type counted struct {
 	takes time.Duration
 	clock *clock
 	err   error
+
+	during func(context.Context) error
+	fails  int // the list that fails of those of one look, counted from 1; 0 is none
 }
 
 func (s *counted) Load(ctx context.Context, key string) (store.Entry, bool, error) {
@@ -71,8 +76,16 @@ func (s *counted) Load(ctx context.Context, key string) (store.Entry, bool, erro
 func (s *counted) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	s.lists++
 	s.clock.forward(s.takes)
+	if s.during != nil {
+		if err := s.during(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if s.err != nil {
 		return nil, s.err
+	}
+	if s.fails--; s.fails == 0 {
+		return nil, errors.New("throttled")
 	}
 	return s.Store.List(ctx, prefix, after, limit)
 }
@@ -105,8 +118,120 @@ func TestStoreIsNotReadForEachRequest(t *testing.T) {
 	if code, body, _ := get(t, h, "/"); code != 200 || !strings.Contains(body, "away") || !strings.Contains(body, `id="gate-g3"`) {
 		t.Errorf("a page without a store shows neither why nor what it knew: %d %s", code, body)
 	}
+	if s.lists != 4 {
+		t.Errorf("a store that is away was asked %d times at once", s.lists-3)
+	}
 	s.err = nil
-	look(0, 6, "g3 g2 g1")
+	look(18*time.Second, 5, "g3 g2 g1")
+}
+
+// TestBrokenOffLooksCostNoMore: a look that fails on its way is not repeated at once, what it has decoded is kept, and
+// what cannot be decoded is told once.
+func TestBrokenOffLooksCostNoMore(t *testing.T) {
+	c, log := &clock{}, &bytes.Buffer{}
+	s := &counted{Store: memory.New(), clock: c}
+	for i := range batch {
+		save(t, s, gate.Record{GateID: fmt.Sprintf("g%04d", i)}, noon())
+	}
+	if _, err := s.Save(t.Context(), store.Entry{Key: gate.KeyPrefix + "a", Body: []byte("{")}); err != nil {
+		t.Fatal(err)
+	}
+	x := newIndex(s, c.now, slog.New(slog.NewTextHandler(log, nil)))
+	s.fails = 2
+	for range 10 {
+		if l, err := x.gates(t.Context()); err == nil || len(l.items) != 0 {
+			t.Errorf("%d gates, %v", len(l.items), err)
+		}
+	}
+	if s.lists != 2 {
+		t.Errorf("the store was asked %d times", s.lists)
+	}
+	save(t, s, gate.Record{GateID: "g0007", Phase: gate.PhaseRunning}, noon())
+	for range 3 {
+		c.forward(time.Minute)
+		s.fails = 2
+		if _, err := x.gates(t.Context()); err == nil {
+			t.Error("no error")
+		}
+	}
+	decoded := x.known[gate.KeyPrefix+"g0007"]
+	s.fails = 0
+	c.forward(time.Minute)
+	l, err := x.gates(t.Context())
+	if err != nil || len(l.items) != batch || l.byID["g0007"] != decoded {
+		t.Errorf("%d gates, %v; decoded again: %v", len(l.items), err, l.byID["g0007"] != decoded)
+	}
+	if n := strings.Count(log.String(), "left out"); n != 1 {
+		t.Errorf("told %d times: %s", n, log)
+	}
+}
+
+// TestWhoGivesUpEndsNoLook: the list is read to its end, for whoever asks next, within a bound.
+func TestWhoGivesUpEndsNoLook(t *testing.T) {
+	c := &clock{}
+	s := &counted{Store: memory.New(), clock: c}
+	save(t, s, gate.Record{GateID: "g1"}, noon())
+	x := newIndex(s, c.now, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	s.during = func(ctx context.Context) error {
+		cancel()
+		if at, ok := ctx.Deadline(); !ok || time.Until(at) > lookTime {
+			t.Errorf("no bound: %v", at)
+		}
+		return ctx.Err()
+	}
+	if _, err := x.gates(ctx); err != nil {
+		t.Error(err)
+	}
+	if l, err := x.gates(t.Context()); err != nil || len(l.items) != 1 || s.lists != 1 {
+		t.Errorf("%d gates after %d looks, %v", len(l.items), s.lists, err)
+	}
+}
+
+// TestRecordsThatAreNoGates are left out, in the list and by themselves, and do not end it.
+func TestRecordsThatAreNoGates(t *testing.T) {
+	s := memory.New()
+	for id, body := range map[string]string{"n1": "null", "n2": "{}", "n3": `{"gateId":"other"}`, "n4": `{"gateId":""}`} {
+		if _, err := s.Save(t.Context(), store.Entry{Key: gate.KeyPrefix + id, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, s, gate.Record{GateID: "g1"}, time.Time{})
+	save(t, s, gate.Record{GateID: "g2"}, time.Time{})
+	h := serve(s)
+	if got, a := gatesOf(t, h, "?limit=1"); got != "g1" || a.Total != 2 || !strings.HasSuffix(a.Next, "~g1") {
+		t.Errorf("%s, %+v", got, a)
+	}
+	for _, id := range []string{"n1", "n2", "n3", "n4"} {
+		if code, body, _ := get(t, h, "/api/gates/"+id); code != http.StatusInternalServerError || !strings.Contains(body, `"error"`) {
+			t.Errorf("%s: %d %s", id, code, body)
+		}
+	}
+}
+
+// TestAnswersEndBeforeTheyAreTooLarge: some gates fewer than asked for, and next says where to go on.
+func TestAnswersEndBeforeTheyAreTooLarge(t *testing.T) {
+	const gates, each = 16, 400 << 10
+	s := memory.New()
+	for i := range gates {
+		r := gate.Record{GateID: fmt.Sprintf("g%02d", i), Timeline: []gate.Moment{{Text: strings.Repeat("x", each)}}}
+		save(t, s, r, noon().Add(-time.Duration(i)*time.Minute))
+	}
+	h, seen, parts := serve(s), "", 0
+	for query := "?limit=500"; query != ""; parts++ {
+		_, body, _ := get(t, h, "/api/gates"+query)
+		if len(body) > 6_000_000 {
+			t.Errorf("an answer of %d bytes", len(body))
+		}
+		got, a := gatesOf(t, h, query)
+		seen += got + " "
+		if query = ""; a.Next != "" {
+			query = "?limit=500&after=" + a.Next
+		}
+	}
+	if parts != 2 || len(strings.Fields(seen)) != gates || !strings.HasPrefix(seen, "g00 g01 ") || !strings.HasSuffix(seen, " g15 ") {
+		t.Errorf("%d parts: %s", parts, seen)
+	}
 }
 
 // TestChangedRecordsAreReadAnew: an unchanged version is not decoded again, a changed one is.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -41,6 +42,9 @@ type item struct {
 // newItem decodes a record.
 func newItem(e store.Entry) (*item, error) {
 	r, err := gate.DecodeRecord(e.Body)
+	if err == nil {
+		err = belongs(r.GateID, e.Key)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +88,20 @@ func (it *item) verdict(r gate.Record) {
 
 func (it *item) place() place { return place{it.Came, it.ID} }
 
+// belongs wants a record to be that of the gate under whose key it is: null or {} are JSON too, and no gate.
+func belongs(gateID, key string) error {
+	if gate.KeyPrefix+gateID != key {
+		return fmt.Errorf("the record is of gate %q, and not of the key's", gateID)
+	}
+	return nil
+}
+
 // viewOf decodes a record for programs. A timeline is never null in JSON, and holds no marker.
 func viewOf(e store.Entry) (gate.View, error) {
 	v, err := gate.ViewOf(e.Body)
+	if err == nil {
+		err = belongs(v.GateID, e.Key)
+	}
 	if err != nil {
 		return gate.View{}, err
 	}

@@ -272,6 +272,29 @@ func TestPageNeedsNothing(t *testing.T) {
 	}
 }
 
+// TestNothingReflectsAMarker: not the query, not a name that is part of an answer to a mistake. The page's own style and
+// script hold none, so that what their hashes name is what is sent.
+func TestNothingReflectsAMarker(t *testing.T) {
+	marker := strings.ToUpper(gate.Marker(gate.KnownIssueEligible))
+	s := memory.New()
+	save(t, s, gate.Record{GateID: "g1"}, noon())
+	h := serve(s)
+	for _, path := range []string{
+		"/?q=" + marker, "/?outcome=" + marker, "/?" + marker + "=" + marker + "&open=gate-g1", "/?part=live&key=" + marker,
+		"/api/gates?limit=" + marker, "/api/gates?after=" + marker, "/api/gates/" + marker,
+	} {
+		if _, body, _ := get(t, h, path); gate.HasMarker(body) {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	if _, body, _ := get(t, h, "/?q="+marker); !strings.Contains(body, marker[len("ev2-"):]) {
+		t.Error("the rest of the query is not shown")
+	}
+	if gate.HasMarker(pageCSS + pageJS) {
+		t.Error("the page's own files hold a marker")
+	}
+}
+
 func TestOnlyReading(t *testing.T) {
 	h := serve(memory.New())
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {

@@ -2,11 +2,9 @@ package telemetry
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,44 +81,4 @@ func (e spanExporter) ExportSpans(ctx context.Context, s []sdktrace.ReadOnlySpan
 func (e metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	e.told.note(ctx, e.Exporter.Export(ctx, m))
 	return nil
-}
-
-// troublesPause is how long a collector's failures are counted before they are told again.
-const troublesPause = 5 * time.Minute
-
-// troubles tells of exports that failed, the first at once and the others now and then.
-type troubles struct {
-	log    *slog.Logger
-	clock  func() time.Time
-	mu     sync.Mutex
-	all    int
-	untold int
-	tellAt time.Time
-}
-
-func newTroubles(log *slog.Logger, clock func() time.Time) *troubles {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &troubles{log: log, clock: clock}
-}
-
-func (t *troubles) note(ctx context.Context, err error) {
-	if err == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all++
-	t.untold++
-	if now := t.clock(); !now.Before(t.tellAt) {
-		t.log.WarnContext(ctx, "telemetry was not taken and is lost", "exports", t.untold, "error", text(err.Error()))
-		t.untold, t.tellAt = 0, now.Add(troublesPause)
-	}
-}
-
-func (t *troubles) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.all
 }

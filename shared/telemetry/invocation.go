@@ -30,7 +30,7 @@ type Invocation struct {
 // current is the invocation that a context belongs to.
 type current struct {
 	Invocation
-	goesOn bool // its message carried a trace
+	came string // the traceparent that its message carried, as we write it; empty when it carried none
 }
 
 type currentKey struct{}
@@ -42,7 +42,10 @@ func (t *Telemetry) Run(ctx context.Context, in Invocation, work func(context.Co
 		return work(ctx)
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": in.Trace})
-	goesOn := trace.SpanContextFromContext(ctx).IsRemote()
+	came := ""
+	if trace.SpanContextFromContext(ctx).IsRemote() {
+		came = traceOf(ctx) // and not the text, which may go on after what was understood
+	}
 	ctx, span := t.tracer.Start(ctx, in.Function, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(in.attributes()...))
 	err, returned := error(nil), false
 	defer func() {
@@ -54,7 +57,7 @@ func (t *Telemetry) Run(ctx context.Context, in Invocation, work func(context.Co
 		}
 		span.End()
 	}()
-	err = work(context.WithValue(ctx, currentKey{}, current{in, goesOn}))
+	err = work(context.WithValue(ctx, currentKey{}, current{in, came}))
 	returned = true
 	return err
 }

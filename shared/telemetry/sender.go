@@ -30,8 +30,8 @@ func (s sender) Send(ctx context.Context, name string, m queue.Message) error {
 		"messaging.message.conversation_id", m.CorrelationID)...))
 	defer span.End()
 	m.Trace = traceOf(ctx)
-	if c := currentOf(ctx); c.Function == functionPoll && c.goesOn && !m.ScheduledAt.IsZero() {
-		m.Trace = c.Trace
+	if c := currentOf(ctx); c.Function == functionPoll && c.came != "" && !m.ScheduledAt.IsZero() {
+		m.Trace = c.came
 	}
 	err := s.Sender.Send(ctx, name, m)
 	fail(span, err)

@@ -114,6 +114,8 @@ func TestMessagesCarryTheTrace(t *testing.T) {
 		{"submit", parent, tick, true},
 		{"cancel", parent, tick, true},
 		{"poll", parent, tick, false},
+		{"poll", "cc" + parent[2:] + "-" + mixed(), tick, false},
+		{"poll", "cc" + parent[2:] + "-" + strings.Repeat("x", 1<<16), tick, false},
 		{"poll", parent, notice, true},
 		{"poll", "none", tick, true},
 		{"sweep", "", tick, true},
