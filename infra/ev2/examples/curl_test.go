@@ -94,6 +94,12 @@ func TestSubmitWithCurlRefusesWhatWouldBreakTheMessage(t *testing.T) {
 	for _, value := range []string{`a"b`, `a\b`, "a\nb"} {
 		run(t, script(t, "curl/submit.sh", submitEnv(h.url, "REGION="+value)...), 2)
 	}
+	for _, pair := range []string{"GATE_PROMOTION=True", "ALLOW_EV2_RETRY=1", "DRY_RUN=yes", `DRY_RUN=true, "x": 1`} {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, said := run(t, script(t, "curl/submit.sh", submitEnv(h.url, pair)...), 2); said != name+" must be true or false\n" {
+			t.Errorf("%s: stderr %q", pair, said)
+		}
+	}
 	if c, err := h.Counts(t.Context(), "gate-submit"); err != nil || c.Active != 0 {
 		t.Errorf("sent %+v, %v", c, err)
 	}

@@ -2,6 +2,7 @@ package examples
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ func help(t *testing.T, command string) string {
 		Open:    func(context.Context, string) (cli.Queue, error) { return nil, os.ErrInvalid },
 		NewID:   func() string { return "1" },
 		Signals: func() <-chan os.Signal { return nil },
+		Log:     func(io.Writer) {},
 	}
 	if code := cli.Run(t.Context(), []string{command, "--help"}, cli.Settings{}, world); code != 0 {
 		t.Fatalf("gate %s --help: exit code %d, %s", command, code, &out)

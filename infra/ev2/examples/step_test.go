@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -92,8 +93,9 @@ func sentBy(t *testing.T, args []string) gate.Gating {
 	cli.Run(t.Context(), args, cli.Settings{QueueURL: "http://queues.example", LogLevel: slog.LevelError}, cli.World{
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Open: func(context.Context, string) (cli.Queue, error) { return &s, nil },
-		HTTP: http.DefaultTransport, Clock: time.Now, NewID: func() string { return "1" },
+		HTTP: http.DefaultTransport, Clock: time.Now, NewID: func() string { return "11111111-2222-3333-4444-555555555555" },
 		Signals: func() <-chan os.Signal { return nil },
+		Log:     func(io.Writer) {},
 	})
 	g, rejection, err := gate.ParseGating(s.message.Body)
 	if err != nil || rejection != nil {
@@ -105,7 +107,7 @@ func sentBy(t *testing.T, args []string) gate.Gating {
 func TestStepSaysWhatThePipelineSays(t *testing.T) {
 	need(t, "bash")
 	least := gate.Gating{
-		GateID: "gate-1", JobName: "job", Cloud: "public", Environment: "int", Region: "uksouth", Org: "Azure", Repo: "ARO-HCP",
+		GateID: "gate-11111111-2222-3333-4444-555555555555", JobName: "job", Cloud: "public", Environment: "int", Region: "uksouth", Org: "Azure", Repo: "ARO-HCP",
 		BaseRef: "main", PollInterval: gate.Duration(time.Minute), Timeout: gate.Duration(4 * time.Hour),
 		MaxEV2AutoRetryFailures: 2, AbortOnCancel: true,
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"os/signal"
@@ -24,6 +25,9 @@ import (
 )
 
 func main() {
+	// Else a write to a pipe whose reader a signal has ended, as in `gate run 2>&1 | tee log`, would end this
+	// program before it has sent the cancel.
+	signal.Ignore(syscall.SIGPIPE)
 	var settings cli.Settings
 	if err := envconfig.Process("", &settings); err != nil {
 		fmt.Fprintln(os.Stderr, "gate:", console.Line(err.Error()))
@@ -37,6 +41,7 @@ func main() {
 		Clock:   time.Now,
 		NewID:   uuid.NewString,
 		Signals: signals,
+		Log:     log.SetOutput,
 	}))
 }
 

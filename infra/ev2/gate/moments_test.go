@@ -38,7 +38,7 @@ func TestVerdictsAndExitCodes(t *testing.T) {
 				1, "",
 			},
 		} {
-			p := start(t, f.queueURL(), runArgs("--gate-id", id)...)
+			p := start(t, f.queueURL(), runArgs("--gate-id", id, "--gate-promotion", "--allow-ev2-retry")...)
 			if g, _, err := gate.ParseGating(f.next("gate-submit")); err != nil || g.GateID != id {
 				t.Errorf("gating message %+v, %v", g, err)
 			}

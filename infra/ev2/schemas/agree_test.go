@@ -25,6 +25,9 @@ func with(t *testing.T, example []byte, set map[string]string) []byte {
 
 func quote(text string) string { return `"` + text + `"` }
 
+// quoteKey returns an object with that name.
+func quoteKey(name string) string { return `{` + quote(name) + `: "x"}` }
+
 // Schema and service agree on each of these.
 func TestSchemaAndServiceAgree(t *testing.T) {
 	for _, c := range []struct {
@@ -37,6 +40,9 @@ func TestSchemaAndServiceAgree(t *testing.T) {
 			{"gateId": quote(strings.Repeat("x", 63))},
 			{"gateId": `"a.b_c-D"`},
 			{"timeout": `"1.5h"`},
+			{"pollInterval": quote("5\u00b5s")}, // the sign for micro
+			{"pollInterval": quote("5\u03bcs")}, // the Greek letter
+			{"annotations": quoteKey("\u212a\u0130.x/\u212a\u0130-\u212a")},
 			{"timeout": `"1h0m0.5s"`},
 			{"pollInterval": `"500ms"`},
 			{"ev2RolloutVersion": `""`},
@@ -71,6 +77,8 @@ func TestSchemaAndServiceAgree(t *testing.T) {
 			{"labels": `{"a": "b c"}`},
 			{"labels": `{"a b": "c"}`},
 			{"labels": `{"prow.k8s.io/job": "j"}`},
+			{"labels": quoteKey("a\u212a")},
+			{"annotations": quoteKey("a\u017f")},
 			{"labels": `[]`},
 			{"labels": `{"a": 1}`},
 			{"annotations": `{"a": ""}`},

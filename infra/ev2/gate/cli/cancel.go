@@ -86,7 +86,9 @@ func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest, connect time
 	defer stop()
 	m := queue.Message{ID: "cancel-" + a.NewID(), CorrelationID: r.GateID, ContentType: queue.ContentType, Trace: a.trace(), Body: body}
 	if arrival, err := step.Send(ctx, q, a.log, a.settings.CancelQueue, m); err != nil {
-		a.console.Failed(err)
+		if arrival == step.NotSent {
+			a.console.Failed(err)
+		}
 		return notSent(arrival, err)
 	}
 	return a.sent(r)

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,7 @@ type World struct {
 	HTTP           http.RoundTripper       // reads the status
 	Signed         http.RoundTripper       // the same, where AWS has to let the request in
 	Signals        func() <-chan os.Signal // called by `gate run` alone; the others may simply be killed
+	Log            func(io.Writer)         // takes what libraries say by themselves, of which nothing is clean
 	Clock          func() time.Time
 	NewID          func() string // a UUID
 }
@@ -73,16 +75,20 @@ type app struct {
 func Run(ctx context.Context, args []string, s Settings, w World) int {
 	a := &app{World: w, settings: s, level: new(slog.LevelVar)}
 	a.console = console.New(w.Stdout, w.Stderr, w.Clock)
+	w.Log(a.console.Err)
 	a.log = slog.New(slog.NewTextHandler(a.console.Err, &slog.HandlerOptions{Level: a.level}))
 	root := a.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		a.fail(err)
 	}
-	// What cannot be printed any more cannot be reported either.
-	_, _ = a.console.Out.Flush(), a.console.Err.Flush()
+	a.console.Flush()
 	return a.code
 }
+
+// nobodyReads is the exit code of a program whose output nobody reads any more, as shells report it. It is
+// no code of `gate run`, whose output does not decide anything.
+const nobodyReads = 128 + int(syscall.SIGPIPE)
 
 // failure is an error with an exit code; other errors are bad usage.
 type failure struct {
@@ -96,8 +102,12 @@ func (f *failure) Unwrap() error { return f.err }
 func (a *app) fail(err error) {
 	a.code = step.Rejected
 	var f *failure
-	if errors.As(err, &f) {
+	switch {
+	case errors.As(err, &f):
 		a.code = f.code
+	case errors.Is(err, syscall.EPIPE):
+		a.code = nobodyReads
+		return
 	}
 	_, _ = fmt.Fprintln(a.console.Err, "gate: "+err.Error())
 }
@@ -123,6 +133,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.queueURL, "queue-url", "", "where the queues are (default: the setting QUEUE_URL)")
 	f.StringVar(&a.output, "output", "text", "how results are printed: text or json")
 	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default: the setting LOG_LEVEL)")
+	emptyIsNotGiven(f)
 	root.AddCommand(a.runCommand(), a.cancelCommand(), a.abortCommand(), a.statusCommand(), a.validateCommand())
 	return root
 }

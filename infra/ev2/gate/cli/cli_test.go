@@ -3,9 +3,11 @@ package cli_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,6 +108,47 @@ func TestCancelWithoutAToken(t *testing.T) {
 		})
 	}
 }
+
+// The step may be repeated as it is only when surely nothing was changed.
+func TestCancelWithoutATokenAfterOneThatMayHaveArrived(t *testing.T) {
+	for _, args := range [][]string{{"cancel", "--gate-id", "g"}, {"abort", "--execution-id", "e-1"}} {
+		bubble(t, func(d *desk) {
+			d.queues.sendErr = &fault.Error{Kind: fault.MayHaveHappened, Err: errors.New("answer lost")}
+			d.queues.lastErr = &fault.Error{Kind: fault.NothingHappened, Text: "no token", Err: servicebus.ErrToken}
+			d.run(3, args...)
+			d.wants(&d.err, "it may have arrived")
+			if strings.Contains(d.err.String(), "failed to get token") {
+				t.Errorf("stderr: %s", &d.err)
+			}
+		})
+	}
+}
+
+// What a library says by itself, such as net/http, is not from here and not clean.
+func TestWhatLibrariesSayIsMadeHarmless(t *testing.T) {
+	d := newDesk(t)
+	d.run(0, "--help")
+	if _, err := fmt.Fprintln(d.log, "unsolicited:", gate.Marker(gate.KnownIssueEligible), "failed to get token"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "ev2_"; gate.HasMarker(d.err.String()) || !strings.Contains(d.err.String(), want) || !strings.Contains(d.err.String(), "failed_to get token") {
+		t.Errorf("stderr: %s", &d.err)
+	}
+}
+
+func TestOutputThatNobodyReads(t *testing.T) {
+	d := newDesk(t)
+	d.world.Stdout = closedPipe{}
+	d.world.Stdin = strings.NewReader(`{"gateId":"g"}`)
+	d.run(141, "validate", "-")
+	if d.err.Len() != 0 {
+		t.Errorf("stderr: %s", &d.err)
+	}
+}
+
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 func TestConnectTimeoutOfCancelAndAbort(t *testing.T) {
 	for _, args := range [][]string{{"cancel", "--gate-id", "g"}, {"abort", "--execution-id", "e-1"}} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -24,6 +25,7 @@ type desk struct {
 	world    cli.World
 	queues   *script
 	signals  chan os.Signal
+	log      io.Writer // where libraries write
 	out, err bytes.Buffer
 }
 
@@ -44,6 +46,7 @@ func newDesk(t *testing.T) *desk {
 		HTTP:    unreachable{},
 		Signed:  unreachable{},
 		Signals: func() <-chan os.Signal { return d.signals },
+		Log:     func(w io.Writer) { d.log = w },
 		Clock:   time.Now,
 		NewID:   func() string { return "11111111-2222-3333-4444-555555555555" },
 	}
@@ -90,6 +93,7 @@ type script struct {
 	opened   string
 	sent     []sent
 	sendErr  error
+	lastErr  error  // of every sending but the first; nil: sendErr
 	answer   string // the body of the completion; empty: none comes
 	session  string
 	received string
@@ -99,6 +103,9 @@ type script struct {
 
 func (s *script) Send(_ context.Context, name string, m queue.Message) error {
 	s.sent = append(s.sent, sent{name, m})
+	if len(s.sent) > 1 && s.lastErr != nil {
+		return s.lastErr
+	}
 	return s.sendErr
 }
 

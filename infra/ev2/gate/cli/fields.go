@@ -82,13 +82,13 @@ func addFields(fs *pflag.FlagSet) {
 
 // former returns the given flags that no longer say anything.
 func former(fs *pflag.FlagSet) []string {
-	var given []string
+	var all []string
 	for _, flag := range formerFlags {
-		if fs.Changed(flag) {
-			given = append(given, "--"+flag)
+		if given(fs, flag) {
+			all = append(all, "--"+flag)
 		}
 	}
-	return given
+	return all
 }
 
 // gatingBody returns the gating message that the flags make: only what was given, in a stable order. A
@@ -118,21 +118,21 @@ func gatingBody(fs *pflag.FlagSet, gateID string) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// scalars returns the fields whose value is not a text, if their flag was given.
+// scalars returns the fields whose value is not a text, if their flag was given one.
 func scalars(fs *pflag.FlagSet) map[string]any {
 	m := map[string]any{}
 	for _, f := range durationFields {
-		if v, _ := fs.GetDuration(f.flag); fs.Changed(f.flag) {
+		if v, _ := fs.GetDuration(f.flag); given(fs, f.flag) {
 			m[f.name] = v.String()
 		}
 	}
 	for _, f := range boolFields {
-		if v, _ := fs.GetBool(f.flag); fs.Changed(f.flag) {
+		if v, _ := fs.GetBool(f.flag); given(fs, f.flag) {
 			m[f.name] = v
 		}
 	}
 	for _, f := range numberFields {
-		if v, _ := fs.GetInt(f.flag); fs.Changed(f.flag) {
+		if v, _ := fs.GetInt(f.flag); given(fs, f.flag) {
 			m[f.name] = v
 		}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -38,9 +39,10 @@ func (a *app) runCommand() *cobra.Command {
 	addFields(f)
 	f.DurationVar(&limits.grace, "cancel-grace", 20*time.Second, "after a signal, how long to wait for the abort's outcome")
 	f.DurationVar(&limits.connect, "connect-timeout", 2*time.Minute, "how long the service may be out of reach at the start")
-	f.DurationVar(&limits.wait, "wait", 0, "how long to wait for the verdict (default the gate's timeout and "+queueing.String()+")")
+	f.DurationVar(&limits.wait, "wait", 0, "how long to wait for the verdict, from when the service has the message (default the gate's timeout and "+queueing.String()+")")
 	f.DurationVar(&limits.look, "status-interval", 10*time.Second, "on SQS, how long between two looks at the status face")
 	addStatusURL(f, &statusURL)
+	emptyIsNotGiven(f)
 	return c
 }
 
@@ -64,7 +66,7 @@ func (a *app) run(c *cobra.Command, l runLimits, statusURL string) error {
 		return err
 	}
 	if l.wait == 0 {
-		l.wait = time.Duration(g.Timeout) + queueing
+		l.wait = verdictWithin(time.Duration(g.Timeout))
 	}
 	q, status, err := a.waiting(c.Context(), statusURL, l.look)
 	if err != nil {
@@ -73,6 +75,11 @@ func (a *app) run(c *cobra.Command, l runLimits, statusURL string) error {
 	defer a.close(c.Context(), q)
 	a.code = a.follow(c.Context(), q, status, step.Request{GateID: id, Body: body, Gating: g, Trace: a.trace()}, l)
 	return nil
+}
+
+// verdictWithin is how long a verdict may take, at most as long as a duration can be.
+func verdictWithin(timeout time.Duration) time.Duration {
+	return min(timeout, math.MaxInt64-queueing) + queueing
 }
 
 func (a *app) follow(ctx context.Context, q step.Queue, status step.Status, r step.Request, l runLimits) int {

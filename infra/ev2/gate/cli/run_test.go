@@ -111,7 +111,7 @@ func TestBadUsageOfRunSendsNothing(t *testing.T) {
 		"number":     {with("--max-ev2-auto-retry-failures", "x"), []string{"--max-ev2-auto-retry-failures"}},
 		"unknown":    {with("--nope"), []string{"--nope"}},
 		"argument":   {with("true"), []string{"unknown command"}},
-		"gate id":    {with("--gate-id", strings.Repeat("x", 200)), []string{"--gate-id: no gate id can be read"}},
+		"gate id":    {with("--gate-id", strings.Repeat("x", 200)), []string{"--gate-id: ", "gateId is longer than"}},
 		"long id":    {with("--gate-id", strings.Repeat("x", 64)), []string{"--gate-id: gateId: must be no more than 63"}},
 		"strange id": {with("--gate-id", "a/b"), []string{"--gate-id: gateId: "}},
 		"every rule": {
@@ -190,6 +190,7 @@ func TestWaitIsTheGatesTimeoutAndAMargin(t *testing.T) {
 		{nil, 5*time.Hour + 15*time.Minute},
 		{[]string{"--timeout", "1h"}, 2*time.Hour + 15*time.Minute},
 		{[]string{"--timeout", "1h", "--wait", "10m"}, 10 * time.Minute},
+		{[]string{"--timeout", "", "--wait="}, 5*time.Hour + 15*time.Minute},
 	} {
 		bubble(t, func(d *desk) {
 			began := time.Now()
@@ -199,6 +200,51 @@ func TestWaitIsTheGatesTimeoutAndAMargin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// As long as a duration can be: no limit, and not one that has passed.
+func TestWaitOfTheLongestTimeout(t *testing.T) {
+	bubble(t, func(d *desk) {
+		began := time.Now()
+		time.AfterFunc(100*time.Hour, func() { d.signals <- syscall.SIGTERM })
+		d.run(143, with("--timeout", "2562047h")...)
+		if got := time.Since(began); got < 100*time.Hour {
+			t.Errorf("ended after %s\n%s", got, &d.err)
+		}
+	})
+}
+
+func TestAnEmptyTextCountsAsNotGiven(t *testing.T) {
+	for _, args := range [][]string{{"run"}, {"run", "--gate-id", ""}} {
+		bubble(t, func(d *desk) {
+			d.queues.answer = passes
+			for _, name := range []string{
+				"label", "annotation", "environment-variable", "poll-interval", "timeout", "gate-promotion", "allow-ev2-retry",
+				"abort-on-cancel", "dry-run", "max-ev2-auto-retry-failures", "base-ref", "execution-id", "cancel-grace",
+				"connect-timeout", "wait", "status-url", "status-interval", "output", "queue-url", "log-level", "gangway-url",
+			} {
+				args = append(args, "--"+name+"=")
+			}
+			d.run(0, append(args, least[1:]...)...)
+			if raw, _ := d.submitted(); len(raw) != 5 {
+				t.Errorf("sent %v", raw)
+			}
+			if strings.Contains(d.err.String(), "ignored") {
+				t.Errorf("stderr: %s", &d.err)
+			}
+		})
+	}
+}
+
+func TestHelpNamesNoDefaultThatIsNone(t *testing.T) {
+	d := newDesk(t)
+	d.run(0, "run", "--help")
+	for _, text := range []string{"default 0", "default []", "default false"} {
+		if strings.Contains(d.out.String(), text) {
+			t.Errorf("the help says %q:\n%s", text, &d.out)
+		}
+	}
+	d.wants(&d.out, "(default 20s)", `(default "text")`)
 }
 
 func TestRunCancelledBySignal(t *testing.T) {

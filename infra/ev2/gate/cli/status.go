@@ -76,7 +76,7 @@ func (a *app) showGates(ctx context.Context, client *face.Client) error {
 		return &failure{step.Unreachable, err}
 	}
 	if a.json() {
-		return a.printJSON(gates{all})
+		return a.printJSON(gates{append([]gate.View{}, all...)}) // none are [], not null
 	}
 	t := tabwriter.NewWriter(a.console.Out, 0, 4, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "GATE\tPHASE\tOUTCOME\tSTATE\tREGION\tJOB\tURL")

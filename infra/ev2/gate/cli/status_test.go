@@ -140,6 +140,19 @@ func TestStatusAsJSON(t *testing.T) {
 	}
 }
 
+func TestStatusOfNoGatesIsAnEmptyList(t *testing.T) {
+	for _, body := range []string{`{"gates":[]}`, `{"gates":null}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+		d := newDesk(t)
+		d.settings.QueueURL, d.world.HTTP = s.URL, http.DefaultTransport
+		d.run(0, "status", "--output", "json")
+		if got := strings.Join(strings.Fields(d.out.String()), ""); got != `{"gates":[]}` {
+			t.Errorf("%s: printed %s", body, got)
+		}
+		s.Close()
+	}
+}
+
 func TestStatusOfAServiceThatIsAway(t *testing.T) {
 	d := newDesk(t)
 	d.run(3, "status")

@@ -15,9 +15,10 @@ func (a *app) trace() string {
 		return given
 	}
 	hex := func() string { return strings.ReplaceAll(a.NewID(), "-", "") }
-	made := "00-" + hex() + "-" + hex()[16:] + "-01"
+	trace, span := hex(), hex()
+	made := "00-" + trace + "-" + span[min(16, len(span)):] + "-01"
 	if !traceParent.MatchString(made) {
-		return ""
+		return "" // an id that is no UUID
 	}
 	return made
 }

@@ -13,12 +13,16 @@ import (
 // (ARO-Tools, pipelines/types: the defaults of automatedRetry.errorContainsAny).
 var retriedByDefault = regexp.MustCompile(`(?i)failed to (establish a new connection|get token|connect to msi)`)
 
-// Text returns s fit for the step's output: no control characters but line breaks and tabs, no EV2
-// marker, and none of the texts for which EV2 retries by default.
+// Text returns s fit for the step's output: no control characters but line breaks and tabs, nothing that
+// cannot be seen or turns the direction of writing, no EV2 marker, and none of the texts for which EV2
+// retries by default.
 func Text(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {
 			return ' '
+		}
+		if unicode.Is(unicode.Cf, r) {
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))

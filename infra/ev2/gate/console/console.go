@@ -5,7 +5,8 @@
 // which EV2 retries by default; only Failed prints one.
 //
 // Entry point: New. Console.Say writes for people to stderr, Console.Verdict writes the result to
-// stdout, Console.Out and Console.Err are writers for help, tables and logs.
+// stdout, Console.Out and Console.Err are writers for help, tables and logs. What goes to stderr waits
+// only a moment for a reader that stands still; what goes to stdout waits as long as it takes.
 package console
 
 import (
@@ -20,18 +21,26 @@ type Console struct {
 	Err *Writer // stderr, cleaned
 
 	stdout io.Writer // stdout as it is, for the verdict alone
+	stderr *patient
 	clock  func() time.Time
 }
 
 // New returns a console over the process's outputs.
 func New(stdout, stderr io.Writer, clock func() time.Time) *Console {
-	return &Console{Out: NewWriter(stdout), Err: NewWriter(stderr), stdout: stdout, clock: clock}
+	p := &patient{to: stderr}
+	return &Console{Out: NewWriter(stdout), Err: NewWriter(p), stdout: stdout, stderr: p, clock: clock}
 }
 
 // Say writes one line to stderr, with the time before it.
 func (c *Console) Say(format string, args ...any) {
-	// A step whose stderr is gone has nobody left to tell.
 	_, _ = fmt.Fprintf(c.Err, "%s%s\n", c.stamp(), Line(fmt.Sprintf(format, args...)))
+}
+
+// Flush writes the unfinished lines, and gives stderr's reader a last moment. What cannot be printed any
+// more cannot be reported either.
+func (c *Console) Flush() {
+	_, _ = c.Out.Flush(), c.Err.Flush()
+	c.stderr.await(lastPatience)
 }
 
 // stamp is the time as lines begin with it.

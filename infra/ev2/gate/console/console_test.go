@@ -162,6 +162,9 @@ func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\n\ttext":                          "plain\n\ttext",
 		"\x1b[31mred\r\x00":                      " [31mred  ",
+		"failed \u200bto get\u00ad token":        "failed_to get token",
+		marker[:5] + "\u200b" + marker[5:14]:     "ev2_" + marker[4:14],
+		"a\u202eb\u2066c\ufeffd":                 "abcd",
 		"bad \xff utf-8":                         "bad ? utf-8",
 		"FAILED to get Token":                    "FAILED_to get Token",
 		"x failed to establish a new connection": "x failed_to establish a new connection",

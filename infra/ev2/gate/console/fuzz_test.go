@@ -27,6 +27,9 @@ func harmful(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }) {
 		return "a control character"
 	}
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) {
+		return "a character that is not seen"
+	}
 	return ""
 }
 

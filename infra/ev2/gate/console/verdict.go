@@ -39,6 +39,15 @@ func markerOf(n gate.Notice) string {
 	return gate.Marker(n.Retry)
 }
 
+// NotEligible returns n without its classification for a retry, and without the marker that goes with it.
+func NotEligible(n gate.Notice) gate.Notice {
+	if marker := markerOf(n); marker != "" {
+		n.Error = strings.TrimPrefix(n.Error, marker+": ")
+	}
+	n.Retry, n.Marker = gate.NotEligible, ""
+	return n
+}
+
 // cleaned returns n with every text made harmless. Only the marker of n's own classification stays,
 // in the marker field and at the beginning of the error.
 func cleaned(n gate.Notice) gate.Notice {

@@ -42,9 +42,9 @@ func TestMessagesThatAreNotForThisStep(t *testing.T) {
 	}
 }
 
-// A timeout, a rejection, a failed submission and a cancellation never pass.
+// A timeout, a rejection, a failed submission and a cancellation never pass, nor does what is not known.
 func TestCompletionThatContradictsItself(t *testing.T) {
-	for _, outcome := range []gate.Outcome{gate.TimedOut, gate.Rejected, gate.SubmissionFailed, gate.Cancelled, ""} {
+	for _, outcome := range []gate.Outcome{gate.TimedOut, gate.Rejected, gate.SubmissionFailed, gate.Cancelled, "", "Succeeded", "new"} {
 		stage(t, func(b *bench) {
 			b.start()
 			b.notify(completion(outcome, true, ""))

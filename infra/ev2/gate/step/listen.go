@@ -27,9 +27,10 @@ type letter struct {
 type settlement int
 
 const (
-	remove     settlement = iota // handled
-	giveBack                     // not readable; the broker dead-letters it when it comes back too often
-	removeLast                   // handled, and nothing more is wanted
+	remove       settlement = iota // handled
+	giveBack                       // not readable; the broker dead-letters it when it comes back too often
+	removeLast                     // handled, and nothing more is wanted
+	giveBackLast                   // not handled, for another step, and nothing more is wanted
 )
 
 // listener receives one session, a delivery at a time, and settles each only after it was answered.
@@ -73,7 +74,7 @@ func (l *listener) run(ctx context.Context) {
 				strange = backoff()
 			case giveBack:
 				pause(ctx, strange.Step()) // it comes again at once
-			case removeLast:
+			case removeLast, giveBackLast:
 				return
 			}
 		}
@@ -97,7 +98,7 @@ func (l *listener) settle(ctx context.Context, d queue.Delivery, answers <-chan 
 		return removeLast
 	}
 	do := l.queue.Complete
-	if answer == giveBack {
+	if answer == giveBack || answer == giveBackLast {
 		do = l.queue.Abandon
 	}
 	limited, stop := context.WithTimeout(ctx, settleLimit)

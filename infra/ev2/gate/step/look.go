@@ -95,7 +95,7 @@ func (w *watch) onTaken(v gate.View) {
 		JobURL: v.JobURL, State: v.State, Outcome: v.Outcome, Passed: w.passes(v.Outcome), Retry: gate.NotEligible,
 		Abort: v.Abort, Error: text, SentAt: completedAt(v),
 	}
-	if err := w.Console.Verdict(n, w.JSON); err != nil {
+	if err := w.print(n); err != nil {
 		w.Console.Say("%v", err)
 		w.end(Unreachable)
 		return

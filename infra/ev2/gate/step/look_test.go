@@ -134,6 +134,7 @@ func TestVerdictThatMayStillCome(t *testing.T) {
 				if name != "nobody to be asked" {
 					b.step.Status = &f
 				}
+				b.mayRetry()
 				b.start()
 				b.pass(c.after)
 				n := completion(gate.Failed, false, gate.Marker(gate.KnownIssueEligible)+": one test failed")

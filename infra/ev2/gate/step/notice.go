@@ -34,8 +34,8 @@ func (w *watch) onLetter(m letter) {
 	}
 }
 
-// neverPass are the outcomes with which no gate passes, whatever else a message says.
-var neverPass = []gate.Outcome{"", gate.TimedOut, gate.Rejected, gate.SubmissionFailed, gate.Cancelled}
+// mayPass are the outcomes with which a gate may pass; with any other it does not, whatever else a message says.
+var mayPass = []gate.Outcome{gate.Succeeded, gate.DryRun, gate.Failed, gate.Errored, gate.Aborted}
 
 // read reads a message for the gate. The session is the gate's own, but it is not believed alone: a verdict on
 // another gate must not pass this one.
@@ -50,7 +50,7 @@ func read(body []byte, gateID string) (gate.Notice, error) {
 	if n.Kind != gate.KindCompletion && n.Kind != gate.KindProgress {
 		return n, fmt.Errorf("it is of the unknown kind %q", n.Kind)
 	}
-	n.Passed = n.Passed && !slices.Contains(neverPass, n.Outcome)
+	n.Passed = n.Passed && slices.Contains(mayPass, n.Outcome)
 	return n, nil
 }
 
@@ -116,34 +116,4 @@ func (w *watch) onLife() {
 		line += "; the queue has not answered for " + short(w.Clock().Sub(w.silent)) + ": " + w.silence.Error()
 	}
 	w.Console.Say("%s", line)
-}
-
-// onCompletion prints the verdict, and only then has it removed from the queue.
-func (w *watch) onCompletion(n gate.Notice, reply chan<- settlement) {
-	if w.signal != nil {
-		w.sayCancelled(n)
-	}
-	if err := w.Console.Verdict(n, w.JSON); err != nil {
-		reply <- giveBack
-		w.Console.Say("%v; the completion stays in the queue for a step with --gate-id %s", err, w.request.GateID)
-		w.end(Unreachable)
-		return
-	}
-	reply <- removeLast
-	w.end(verdictCode(n))
-	select {
-	case <-w.listener.done:
-	case <-time.After(settleLimit):
-	case <-w.Signals:
-	}
-}
-
-func verdictCode(n gate.Notice) int {
-	switch {
-	case n.Passed:
-		return Passed
-	case n.Outcome == gate.Rejected:
-		return Rejected
-	}
-	return NotPassed
 }

@@ -70,7 +70,7 @@ type Step struct {
 
 	Connect time.Duration // how long the service may be out of reach at the start
 	Grace   time.Duration // how long to wait for the abort's outcome after a signal
-	Wait    time.Duration // how long to wait for the verdict
+	Wait    time.Duration // how long to wait for the verdict, once the service has the message
 }
 
 // Run carries the step out and returns the exit code. It prints all there is to say. A ctx that ends

@@ -39,6 +39,25 @@ func TestNoTokenAtTheStartIsForEV2ToRetry(t *testing.T) {
 	})
 }
 
+// The wait for the verdict begins when there is something to wait for.
+func TestWaitThatIsShorterThanTheTimeToConnect(t *testing.T) {
+	stage(t, func(b *bench) {
+		b.step.Wait = time.Second
+		b.q.set("send submit", withoutToken(), nil)
+		began := time.Now()
+		b.start()
+		b.want(step.Unreachable)
+		if d := b.ended.Sub(began); d != b.step.Connect {
+			t.Errorf("gave up after %s", d)
+		}
+		b.wantNoToken(1)
+		b.wantText(b.err, "nothing was submitted")
+		if strings.Contains(b.err.String(), "the gate goes on") {
+			t.Errorf("of a gate that is not there: %s", b.err)
+		}
+	})
+}
+
 func TestTokenThatComesInTime(t *testing.T) {
 	stage(t, func(b *bench) {
 		b.q.set("send submit", withoutToken(), nil)

@@ -23,7 +23,7 @@ type watch struct {
 	began   time.Time
 
 	life     *time.Ticker
-	deadline <-chan time.Time
+	deadline <-chan time.Time // nil before the submission is confirmed, and after a signal
 	grace    <-chan time.Time // after the signal
 
 	submission chan sending
@@ -60,7 +60,7 @@ type watch struct {
 func newWatch(s *Step, r Request) *watch {
 	return &watch{
 		Step: s, request: r, began: s.Clock(),
-		life: time.NewTicker(Life), deadline: time.After(s.Wait),
+		life:       time.NewTicker(Life),
 		submission: make(chan sending, 1), stopSubmit: func() {},
 		cancel: make(chan sending, 1), views: make(chan viewing, 1),
 	}
@@ -86,6 +86,12 @@ func (w *watch) start(ctx context.Context) {
 
 func (w *watch) loop(ctx context.Context) int {
 	for !w.ended {
+		select {
+		case sig := <-w.Signals: // before anything else that has come
+			w.onSignal(ctx, sig)
+			continue
+		default:
+		}
 		select {
 		case sig := <-w.Signals:
 			w.onSignal(ctx, sig)
@@ -120,7 +126,7 @@ func (w *watch) end(code int) {
 	}
 }
 
-// giveUp ends a step without a verdict.
+// giveUp ends a step without a verdict, whose gating message has arrived or may have.
 func (w *watch) giveUp(why string) {
 	w.Console.Say("%s; the gate goes on without this step. Join it again with the same flags and --gate-id %s",
 		why, w.request.GateID)
@@ -132,6 +138,7 @@ func (w *watch) onSubmission(ctx context.Context, s sending) {
 	switch {
 	case w.signal != nil: // the cancel is on its way, whatever became of the submission
 	case s.err == nil:
+		w.deadline = time.After(w.Wait)
 		w.Console.Say("gate %s: sent, waiting for the verdict", w.request.GateID)
 		w.listen(ctx)
 	case fault.Is(s.err, fault.Refused):
