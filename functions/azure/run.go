@@ -32,7 +32,8 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	log := slog.New(azurefn.NewLog(out, settings.LogLevel, telemetry.LogAttrs))
-	slog.SetDefault(log) // what libraries print by package log, net/http for one, goes the same way
+	// What libraries print by package log, net/http for one, goes the same way.
+	slog.SetDefault(log)
 	told, err := telemetry.Start(ctx, telemetry.Config{Traces: settings.Traces, Metrics: settings.Metrics, Log: log, Clock: clock})
 	if err != nil {
 		return fmt.Errorf("OpenTelemetry: %w", err)

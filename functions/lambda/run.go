@@ -24,7 +24,8 @@ func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, 
 		return nil, fmt.Errorf("settings: %w", err)
 	}
 	log := slog.New(azurefn.NewLog(out, settings.LogLevel, scopeOf, telemetry.LogAttrs)) // a line of JSON each, without markers
-	slog.SetDefault(log) // what libraries print by package log, net/http for one, goes the same way
+	// What libraries print by package log, net/http for one, goes the same way.
+	slog.SetDefault(log)
 	told, err := telemetry.Start(ctx, telemetry.Config{Traces: settings.Traces, Metrics: settings.Metrics, Log: log, Clock: clock})
 	if err != nil {
 		return nil, fmt.Errorf("OpenTelemetry: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"syscall"
 	"time"
@@ -93,8 +94,24 @@ func (s *stage) prepare(ctx context.Context, r *result) (err error) {
 		return err
 	case cancelGate:
 		return s.cancel(ctx, r.gateID)
+	case breakRule:
+		return s.breakRule(ctx, r)
 	}
 	return fmt.Errorf("unknown act %d", r.before)
+}
+
+// breakRule sends a gating message that asks for retries of a gate that does not gate.
+func (s *stage) breakRule(ctx context.Context, r *result) error {
+	code, body, err := s.call(ctx, http.MethodPost, "/gate-submit/messages", map[string]any{
+		"gateId": r.gateID, "jobName": r.jobName(), "cloud": "public", "environment": "int", "region": "region", "allowEv2Retry": true,
+	})
+	if err == nil && code != http.StatusCreated {
+		err = fmt.Errorf("send: status %d: %s", code, body)
+	}
+	if err != nil {
+		return err
+	}
+	return s.await(ctx, r.gateID, func(v gate.View) bool { return v.Phase == gate.PhaseDone })
 }
 
 // cancel sends the cancel message of a gate that is not there yet, and waits until it has been taken.

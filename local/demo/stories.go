@@ -22,6 +22,7 @@ const (
 	nothing    act = iota
 	cancelGate     // its rollout is cancelled before the step has begun
 	createJob      // somebody else makes the job, which the step adopts
+	breakRule      // its gating message was sent without gate, which would have refused it; the step joins
 )
 
 // want is how a story has to end.
@@ -97,7 +98,7 @@ func stories() []story {
 			want: want{exit: 1, outcome: gate.Cancelled, abort: gate.AbortNotNeeded},
 		},
 		{
-			name: "a message that breaks a rule", job: "rejected-pass", args: []string{"--allow-ev2-retry"},
+			name: "a message that breaks a rule", job: "rejected-pass", before: breakRule, args: gating,
 			want: want{exit: 2, outcome: gate.Rejected},
 		},
 		{
