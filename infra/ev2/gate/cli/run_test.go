@@ -111,7 +111,7 @@ func TestBadUsageOfRunSendsNothing(t *testing.T) {
 		"number":     {with("--max-ev2-auto-retry-failures", "x"), []string{"--max-ev2-auto-retry-failures"}},
 		"unknown":    {with("--nope"), []string{"--nope"}},
 		"argument":   {with("true"), []string{"unknown command"}},
-		"gate id":    {with("--gate-id", strings.Repeat("x", 200)), []string{"--gate-id: ", "gateId is longer than"}},
+		"gate id":    {with("--gate-id", strings.Repeat("x", 200)), []string{"--gate-id: the message cannot be read: no gate id can be read", "gateId is longer than"}},
 		"long id":    {with("--gate-id", strings.Repeat("x", 64)), []string{"--gate-id: gateId: must be no more than 63"}},
 		"strange id": {with("--gate-id", "a/b"), []string{"--gate-id: gateId: "}},
 		"every rule": {
