@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/smithy-go"
 
+	"prowgate/shared/awsfault"
 	"prowgate/shared/fault"
 )
 
@@ -17,7 +18,7 @@ const secretTimeout = 5 * time.Second
 
 // readSecret returns a function that reads the current version of a secret's text.
 func readSecret(cfg aws.Config, arn string) func(ctx context.Context) (string, error) {
-	client := secretsmanager.NewFromConfig(cfg)
+	client := secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) { o.HTTPClient = awsfault.Watch(o.HTTPClient) })
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, secretTimeout)
 		defer cancel()

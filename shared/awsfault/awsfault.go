@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,8 +42,25 @@ type Service struct {
 	Texts    map[string]string // by code, what people read in place of the service's own words
 }
 
-// Watch returns the client's transport watched, so that Call knows whether a request left.
-func Watch(client aws.HTTPClient) aws.HTTPClient { return sent.Watch(client) }
+// Watch returns the client's transport watched, so that Call knows whether a request left, and mended where the
+// SDK's requests break the connection that their answer comes over.
+func Watch(client aws.HTTPClient) aws.HTTPClient { return sent.Watch(readable{client}) }
+
+// readable hides the WriteTo of request bodies. The SDK closes a body when the answer's headers are there, and its
+// WriteTo then fails with io.EOF (smithy-go v1.28.9, safeWriteToReadCloser). net/http, if its writer is late, looks
+// only then for bytes beyond the announced length, takes that for a failed write, and closes the connection while a
+// long answer is being read. Read says the same io.EOF, and there it is right.
+type readable struct{ next aws.HTTPClient }
+
+// Do implements aws.HTTPClient.
+func (r readable) Do(req *http.Request) (*http.Response, error) {
+	if _, writes := req.Body.(io.WriterTo); writes {
+		plain := *req
+		plain.Body = struct{ io.ReadCloser }{req.Body}
+		req = &plain
+	}
+	return r.next.Do(req)
+}
 
 // Call makes one call that ends after limit. An error that has a kind already keeps it. about says in the text what
 // the call was about; it may be empty.
@@ -127,8 +145,11 @@ func (s Service) text(err error) string {
 	}
 	var op *smithy.OperationError
 	var send *smithyhttp.RequestSendError
+	var unread *smithy.DeserializationError
 	var address *url.Error
 	switch status, answered := statusOf(err); {
+	case answered && status < 400 && errors.As(err, &unread) && unread.Err != nil:
+		return fmt.Sprintf("HTTP %d with an answer that cannot be read: %s", status, oneLine(unread.Err.Error()))
 	case answered && status < 400:
 		return fmt.Sprintf("HTTP %d with an answer that cannot be read", status)
 	case answered:

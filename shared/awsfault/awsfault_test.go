@@ -96,7 +96,7 @@ func TestKinds(t *testing.T) {
 		"server error":       {answer{status: 500, body: code("InternalFailure")}, fault.MayHaveHappened, "InternalFailure: no"},
 		"unavailable":        {answer{status: 503}, fault.MayHaveHappened, ""},
 		"a proxy's page":     {answer{status: 502, body: "<html>"}, fault.MayHaveHappened, ""},
-		"cut off":            {answer{status: 200, body: `{"MessageId":`}, fault.MayHaveHappened, "HTTP 200 with an answer that cannot be read"},
+		"cut off":            {answer{status: 200, body: `{"MessageId":`}, fault.MayHaveHappened, "HTTP 200 with an answer that cannot be read: unexpected end of JSON input"},
 	} {
 		err := service().Call(t.Context(), "send", "q", limit, send(client(c.answer, static(), "http://h")))
 		if !fault.Is(err, c.want) || !strings.HasPrefix(err.Error(), "send: q: ") || !strings.Contains(err.Error(), c.text) {
@@ -156,6 +156,22 @@ func TestConnections(t *testing.T) {
 		if !fault.Is(err, want) || strings.Contains(err.Error(), address) {
 			t.Errorf("%v (%v), want %v", err, fault.KindOf(err), want)
 		}
+	}
+}
+
+// A body that the SDK has closed ends well for a transport that looks for more only then; with an error, net/http
+// would close the connection under an answer that is still being read.
+func TestBodyEndsWellOnceClosed(t *testing.T) {
+	var body io.Reader
+	early := doer(func(r *http.Request) (*http.Response, error) {
+		body = r.Body
+		return answer{status: 200, body: `{}`}.Do(r)
+	})
+	if err := service().Call(t.Context(), "send", "", limit, send(client(early, static(), "http://h"))); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, body); n != 0 || err != nil {
+		t.Errorf("%d more bytes and %v", n, err)
 	}
 }
 
