@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"prowgate/gangway"
+	"prowgate/functions/assemble"
 	"prowgate/shared/config"
 	"prowgate/shared/engine"
 	"prowgate/shared/queue/queueurl"
@@ -37,31 +37,7 @@ func wire(s config.Settings, clock func() time.Time, log *slog.Logger, told *tel
 		return parts{}, err
 	}
 	release := func(ctx context.Context) error { return errors.Join(sender.Close(ctx), closer.Close()) }
-	servers := func(peer string) gangway.Config {
-		return gangway.Config{
-			GangwayURL:   s.GangwayURL,
-			ProwURL:      s.ProwURL,
-			ArtifactsURL: s.ArtifactsURL,
-			Token:        token.Token,
-			TokenRefused: token.Refused,
-			Transport:    told.Transport(peer, nil),
-			Clock:        clock,
-		}
-	}
-	e := engine.New(engine.Parts{
-		Gangway:         gangway.NewClient(servers("gangway")),
-		Deck:            gangway.NewDeck(servers("deck")),
-		Artifacts:       gangway.NewArtifacts(servers("artifacts")),
-		Store:           told.Store(records),
-		Queue:           told.Sender(sender),
-		Queues:          engine.Queues{Poll: s.PollQueue, Completion: s.CompletionQueue},
-		Clock:           clock,
-		Log:             log,
-		Watch:           told.Watch(),
-		RatePerMinute:   s.RatePerMinute,
-		Burst:           s.Burst,
-		ExclusiveLabels: s.ExclusiveLabels,
-	})
+	e := assemble.Engine(s, assemble.Cloud{Token: token, Records: records, Sender: sender}, clock, log, told)
 	return parts{engine: e, records: records, release: release}, nil
 }
 

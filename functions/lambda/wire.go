@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 
-	"prowgate/gangway"
+	"prowgate/functions/assemble"
 	"prowgate/shared/config"
 	"prowgate/shared/engine"
 	"prowgate/shared/queue/sqs"
@@ -41,33 +41,8 @@ func wire(ctx context.Context, s config.Settings, clock func() time.Time, log *s
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return parts{}, err
 	}
-	p := parts{queues: queues, records: records}
-	servers := func(peer string) gangway.Config {
-		return gangway.Config{
-			GangwayURL:   s.GangwayURL,
-			ProwURL:      s.ProwURL,
-			ArtifactsURL: s.ArtifactsURL,
-			Token:        token.Token,
-			TokenRefused: token.Refused,
-			Transport:    told.Transport(peer, nil),
-			Clock:        clock,
-		}
-	}
-	p.engine = engine.New(engine.Parts{
-		Gangway:         gangway.NewClient(servers("gangway")),
-		Deck:            gangway.NewDeck(servers("deck")),
-		Artifacts:       gangway.NewArtifacts(servers("artifacts")),
-		Store:           told.Store(p.records),
-		Queue:           told.Sender(p.queues),
-		Queues:          engine.Queues{Poll: s.PollQueue, Completion: s.CompletionQueue},
-		Clock:           clock,
-		Log:             log,
-		Watch:           told.Watch(),
-		RatePerMinute:   s.RatePerMinute,
-		Burst:           s.Burst,
-		ExclusiveLabels: s.ExclusiveLabels,
-	})
-	return p, nil
+	e := assemble.Engine(s, assemble.Cloud{Token: token, Records: records, Sender: queues}, clock, log, told)
+	return parts{engine: e, queues: queues, records: records}, nil
 }
 
 func openQueues(cfg aws.Config, s config.Settings, clock func() time.Time) (*sqs.Queues, error) {

@@ -103,7 +103,7 @@ func New(p Parts) *Engine {
 
 // Submit takes a valid gating message.
 func (e *Engine) Submit(ctx context.Context, g gate.Gating) error {
-	return e.run(ctx, gate.KeyPrefix+g.GateID, gate.Accepted{Gating: g})
+	return e.run(ctx, gate.KeyPrefix+g.GateID, gate.Accepted{Gating: g, Exclusive: e.ExclusiveLabels})
 }
 
 // Reject answers a gating message that broke a rule.

@@ -30,7 +30,7 @@ type decision struct {
 func (d *decision) on(ev Event) {
 	switch e := ev.(type) {
 	case Accepted:
-		d.accepted(e.Gating)
+		d.accepted(e)
 	case Refused:
 		d.rejected(e.Rejection)
 	case CancelAsked:

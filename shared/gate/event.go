@@ -12,8 +12,12 @@ import (
 type Event interface{ event() }
 
 type (
-	// Accepted is a valid gating message.
-	Accepted struct{ Gating Gating }
+	// Accepted is a valid gating message; with Exclusive, its job is to have labels of its own for Gangway to
+	// select by, which a dry run shows.
+	Accepted struct {
+		Gating    Gating
+		Exclusive bool
+	}
 	// Refused is a gating message that broke rules.
 	Refused struct{ Rejection Rejection }
 	// CancelAsked is a cancel message for this gate.

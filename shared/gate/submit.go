@@ -40,8 +40,8 @@ const (
 	backoffMost = 5 * time.Minute
 )
 
-func (d *decision) accepted(g Gating) {
-	r := &d.r
+func (d *decision) accepted(e Accepted) {
+	r, g := &d.r, e.Gating
 	if r.Phase != PhaseNone {
 		d.resend()
 		return
@@ -51,7 +51,7 @@ func (d *decision) accepted(g Gating) {
 	d.takeOver()
 	switch {
 	case g.DryRun && r.Cancel == nil:
-		d.conclude(DryRun, dryRunText(g))
+		d.conclude(DryRun, e.dryRunText())
 	case g.ExecutionID != "" && !g.DryRun:
 		d.adopt()
 	case r.Cancel != nil:
@@ -75,11 +75,12 @@ func (d *decision) adopt() {
 	d.work()
 }
 
-func dryRunText(g Gating) string {
+func (e Accepted) dryRunText() string {
+	g := e.Gating
 	if g.ExecutionID != "" {
 		return "dry run: the message is valid; execution " + g.ExecutionID + " would be monitored"
 	}
-	s := g.Submission(false)
+	s := g.Submission(e.Exclusive)
 	body, err := json.Marshal(s)
 	if err != nil {
 		return "dry run: " + err.Error()
