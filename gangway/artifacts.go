@@ -127,7 +127,7 @@ func (a *Artifacts) Job(ctx context.Context, jobURL string) (j prow.Job, ok bool
 		return prow.Job{}, false, err
 	}
 	if j, err = ParseProwJob(body); err != nil {
-		return prow.Job{}, false, &fault.Error{Op: "read prowjob.json", Text: oneLine(err.Error()), Err: err}
+		return prow.Job{}, false, &fault.Error{Op: "read prowjob.json", Text: fault.Line(err.Error()), Err: err}
 	}
 	return j, true, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prowgate/shared/fault"
+	"prowgate/shared/sent"
 )
 
 // maxRedirects is how often Deck and the artifacts server may point elsewhere on their own host.
@@ -71,7 +72,7 @@ func (c *caller) do(ctx context.Context, q call) ([]byte, error) {
 	case errors.Is(err, errTooLarge):
 		return nil, &fault.Error{Kind: q.oversize, Op: q.op, Text: "the answer is too large", Err: err}
 	case err != nil:
-		return nil, &fault.Error{Op: q.op, Text: "the answer was cut off: " + reason(err), Err: err}
+		return nil, &fault.Error{Op: q.op, Text: "the answer was cut off: " + fault.Reason(err), Err: err}
 	case !q.html && isHTML(resp.Header, body):
 		return nil, &fault.Error{Op: q.op, Text: htmlText}
 	}
@@ -88,10 +89,10 @@ func (c *caller) open(ctx context.Context, q call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p progress
-	resp, err := c.http.Do(req.WithContext(p.watch(ctx)))
+	ctx, progress := sent.Begin(ctx)
+	resp, err := sent.Watch(c.http).Do(req.WithContext(ctx))
 	if err != nil {
-		return nil, scrub(p.fault(q.op, err), secret)
+		return nil, scrub(unanswered(progress, q.op, err), secret)
 	}
 	resp.Body = inflated(resp.Body)
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {

@@ -42,7 +42,7 @@ func (d *Deck) Job(ctx context.Context, executionID string) (j prow.Job, ok bool
 		err = errOtherJob
 	}
 	if err != nil {
-		return prow.Job{}, false, &fault.Error{Op: op, Text: oneLine(err.Error()), Err: err}
+		return prow.Job{}, false, &fault.Error{Op: op, Text: fault.Line(err.Error()), Err: err}
 	}
 	return j, true, nil
 }
@@ -69,7 +69,7 @@ func (d *Deck) Jobs(ctx context.Context, keep func(prow.Job) bool) (prow.Listing
 	}
 	list := prow.Listing{}
 	if list.Jobs, list.Seen, err = decodeJobs(body, keep); err != nil {
-		text := fmt.Sprintf("after %d jobs: %s", list.Seen, reason(err))
+		text := fmt.Sprintf("after %d jobs: %s", list.Seen, fault.Reason(err))
 		return prow.Listing{}, &fault.Error{Op: op, Text: text, Err: err}
 	}
 	// No Date, no age: At stays zero.

@@ -2,22 +2,16 @@ package gangway
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"prowgate/shared/fault"
+	"prowgate/shared/sent"
 )
 
 // statusNginxClosed is nginx's word for a client that went away, which a proxy may pass on about itself.
@@ -41,53 +35,17 @@ func (s httpStatus) Is(target error) bool {
 	return target == fault.ErrTooFast && s == http.StatusTooManyRequests
 }
 
-// progress is how far a request got.
-type progress struct{ sought, wrote atomic.Bool }
-
-// watch returns a context under which the standard transport reports its progress. The headers are reported
-// as written before the body is sent, so a request that is not reported cannot have been complete.
-func (p *progress) watch(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:      func(string) { p.sought.Store(true) },
-		WroteHeaders: func() { p.wrote.Store(true) },
-	})
-}
-
-// fault judges a request that got no answer. A transport that reports no progress is believed only if the
-// error itself can come from nothing but the dial.
-func (p *progress) fault(op string, err error) *fault.Error {
-	if !p.wrote.Load() && (p.sought.Load() || neverConnected(err)) {
+// unanswered judges a request that got no answer.
+func unanswered(p *sent.Progress, op string, err error) *fault.Error {
+	if !p.Left(err) {
 		return notSent(op, err)
 	}
-	return &fault.Error{Op: op, Text: "no usable answer: " + reason(err), Err: err}
+	return &fault.Error{Op: op, Text: "no usable answer: " + fault.Reason(err), Err: err}
 }
 
 // notSent is the fault of a request that did not leave.
 func notSent(op string, err error) *fault.Error {
-	return &fault.Error{Kind: fault.NothingHappened, Op: op, Text: "not sent: " + reason(err), Err: err}
-}
-
-// neverConnected reports whether err says that there was no connection.
-func neverConnected(err error) bool {
-	var dns *net.DNSError
-	var cert *tls.CertificateVerificationError
-	var op *net.OpError
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) || errors.As(err, &cert) ||
-		errors.As(err, &op) && op.Op == "dial"
-}
-
-// reason is err in one line, without the URL that net/http puts in front of it.
-func reason(err error) string {
-	var u *url.Error
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "the time was up"
-	case errors.Is(err, context.Canceled):
-		return "the call was given up"
-	case errors.As(err, &u):
-		err = u.Err
-	}
-	return oneLine(err.Error())
+	return &fault.Error{Kind: fault.NothingHappened, Op: op, Text: "not sent: " + fault.Reason(err), Err: err}
 }
 
 // statusKind is the kind of an answer that is not 2xx. A redirect may be a proxy that wants a login, and may
@@ -133,7 +91,7 @@ func serverMessage(resp *http.Response, body []byte) (text string, own bool) {
 	}
 	switch {
 	case json.Unmarshal(body, &status) == nil && status.Message != "":
-		return oneLine(status.Message), true
+		return fault.Line(status.Message), true
 	case resp.StatusCode/100 == 3:
 		return redirectText(resp), false
 	case isHTML(resp.Header, body):
@@ -141,13 +99,13 @@ func serverMessage(resp *http.Response, body []byte) (text string, own bool) {
 	case len(strings.TrimSpace(string(body))) == 0:
 		return "no text", false
 	}
-	return oneLine(string(body)), false
+	return fault.Line(string(body)), false
 }
 
 // redirectText names the host of a redirect, not its URL, which may hold a session.
 func redirectText(resp *http.Response) string {
 	if to, err := resp.Location(); err == nil && to.Host != "" {
-		return "a redirect to " + oneLine(to.Host) + " (a login page?), not followed"
+		return "a redirect to " + fault.Line(to.Host) + " (a login page?), not followed"
 	}
 	return "a redirect (a login page?), not followed"
 }
@@ -175,18 +133,6 @@ func orNever(secret string) []byte {
 		return []byte{0xff, 0xfe, 0xff}
 	}
 	return []byte(secret)
-}
-
-// oneLine returns text without control characters, its white space folded, cut to 300 runes.
-func oneLine(text string) string {
-	const most = 300
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool {
-		return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85
-	}), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return text
 }
 
 func containsAny(text string, parts []string) bool {

@@ -64,7 +64,7 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{"gangway/prow", "it is the vocabulary, and carries no technology", nil, []string{"time"}},
-		{"shared/fault", "everything may depend on it", nil, []string{"errors", "time"}},
+		{"shared/fault", "everything may depend on it", nil, []string{"context", "errors", "net/url", "strings", "time"}},
 		{
 			"shared/gate", "the decision is pure: no clock, no context, no I/O, no log",
 			[]string{"gangway/prow", "shared/fault"},
@@ -82,7 +82,7 @@ func rules() []rule {
 				"math", "math/rand/v2", "slices", "sort", "strconv", "strings", "sync", "time",
 			},
 		},
-		{"gangway", "clients know their server and the kinds of failure, and nothing of gates", []string{"gangway", "shared/fault"}, nil},
+		{"gangway", "clients know their server and the kinds of failure, and nothing of gates", []string{"gangway", "shared/fault", "shared/sent"}, nil},
 		{"shared/budget", "sharing out is pure", nil, []string{"cmp", "errors", "fmt", "math", "slices", "time"}},
 		{"shared/store/storeurl", "a store is chosen by a setting", []string{"shared/store", "shared/fault", "shared/config"}, nil},
 		{"shared/queue/queueurl", "a queue is chosen by a setting", []string{"shared/queue", "shared/fault", "shared/config"}, nil},

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"strings"
+
+	"prowgate/shared/fault"
 )
 
 // errHangs is the verdict on a good status with nothing in it: the real host waits for a result that
@@ -23,7 +24,7 @@ type answer struct {
 // nor failure, anything else is a failed invocation. The logs of a failed one are dropped.
 func judgeAnswer(status int, contentType string, body []byte) ([]string, error) {
 	if status < 200 || status > 299 {
-		return nil, fmt.Errorf("status %d: %s", status, excerpt(body))
+		return nil, fmt.Errorf("status %d: %s", status, fault.Line(string(body)))
 	}
 	if len(body) == 0 {
 		return nil, errHangs
@@ -40,14 +41,4 @@ func judgeAnswer(status int, contentType string, body []byte) ([]string, error) 
 		return nil, errHangs
 	}
 	return a.Logs, nil
-}
-
-// excerpt is the beginning of a body, on one line.
-func excerpt(body []byte) string {
-	const most = 300
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
 }

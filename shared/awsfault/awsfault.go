@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -146,10 +145,9 @@ func (s Service) text(err error) string {
 	var op *smithy.OperationError
 	var send *smithyhttp.RequestSendError
 	var unread *smithy.DeserializationError
-	var address *url.Error
 	switch status, answered := statusOf(err); {
 	case answered && status < 400 && errors.As(err, &unread) && unread.Err != nil:
-		return fmt.Sprintf("HTTP %d with an answer that cannot be read: %s", status, oneLine(unread.Err.Error()))
+		return fmt.Sprintf("HTTP %d with an answer that cannot be read: %s", status, fault.Reason(unread.Err))
 	case answered && status < 400:
 		return fmt.Sprintf("HTTP %d with an answer that cannot be read", status)
 	case answered:
@@ -159,30 +157,16 @@ func (s Service) text(err error) string {
 	case errors.As(err, &op):
 		err = op.Err
 	}
-	if errors.As(err, &address) {
-		err = address.Err
-	}
-	return oneLine(err.Error())
+	return fault.Reason(err)
 }
 
 // words are what the service says of its code. About a signature it says nothing that helps and may repeat the
 // request, with the session's token in it.
 func words(api smithy.APIError) string {
-	text := oneLine(api.ErrorMessage())
+	text := fault.Line(api.ErrorMessage())
 	lower := strings.ToLower(api.ErrorCode() + text)
 	if text == "" || strings.Contains(lower, "signature") || strings.Contains(lower, "canonical") || strings.Contains(lower, "x-amz-") {
 		return ""
 	}
 	return ": " + text
-}
-
-// mostText is how many runes of a foreign text are kept.
-const mostText = 300
-
-func oneLine(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > mostText {
-		return string(runes[:mostText]) + "..."
-	}
-	return string(runes)
 }

@@ -81,7 +81,7 @@ func TestKinds(t *testing.T) {
 		"refused connection": {answer{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, fault.NothingHappened, "dial: connection refused"},
 		"no such host":       {answer{err: &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}}, fault.NothingHappened, "no such host"},
 		"reset":              {answer{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, fault.MayHaveHappened, "read: connection reset by peer"},
-		"time-out":           {answer{err: context.DeadlineExceeded}, fault.MayHaveHappened, "deadline exceeded"},
+		"time-out":           {answer{err: context.DeadlineExceeded}, fault.MayHaveHappened, "the time was up"},
 		"throttled":          {answer{status: 400, body: code("ThrottlingException")}, fault.NothingHappened, "ThrottlingException: no"},
 		"throttled by name":  {answer{status: 400, body: code("RequestThrottled")}, fault.NothingHappened, "RequestThrottled: no"},
 		"throttled with 503": {answer{status: 503, body: code("SlowDown")}, fault.NothingHappened, "SlowDown: no"},

@@ -55,7 +55,7 @@ func (c *Client) do(ctx context.Context, k call) (reply, error) {
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return reply{}, &fault.Error{Kind: unreached(err), Op: k.op, Text: "the queue's server did not answer: " + cause(err), Err: err}
+		return reply{}, &fault.Error{Kind: unreached(err), Op: k.op, Text: "the queue's server did not answer: " + fault.Reason(err), Err: err}
 	}
 	defer func() { _ = res.Body.Close() }() // read to its end already, or given up
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
@@ -100,14 +100,6 @@ func unreached(err error) fault.Kind {
 		return fault.NothingHappened
 	}
 	return fault.MayHaveHappened
-}
-
-// cause returns an error's text without the URL.
-func cause(err error) string {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		return u.Err.Error()
-	}
-	return err.Error()
 }
 
 // refusal turns an answer of another status into a fault. A 503 counts as not done only when the

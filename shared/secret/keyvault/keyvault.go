@@ -84,5 +84,5 @@ func reason(err error) string {
 	if a := (*azcore.ResponseError)(nil); errors.As(err, &a) {
 		return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.StatusCode, a.ErrorCode))
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return fault.Reason(err)
 }

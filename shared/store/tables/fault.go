@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -130,16 +129,7 @@ func reason(err error) string {
 	if a, ok := answer(err); ok {
 		return strings.TrimSpace(fmt.Sprintf("HTTP %d %s%s", a.StatusCode, a.ErrorCode, advice(a)))
 	}
-	var u *url.Error
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "the time was up"
-	case errors.Is(err, context.Canceled):
-		return "the call was given up"
-	case errors.As(err, &u):
-		err = u.Err
-	}
-	return oneLine(err.Error())
+	return fault.Reason(err)
 }
 
 // advice says what to do about an answer that an operator meets once, when the service is set up.
@@ -151,14 +141,4 @@ func advice(a *azcore.ResponseError) string {
 		return ": is the identity a Storage Table Data Contributor of the table?"
 	}
 	return ""
-}
-
-// oneLine returns text with its white space folded, cut to 300 runes.
-func oneLine(text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return text
 }
