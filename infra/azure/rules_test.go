@@ -106,7 +106,8 @@ func TestSafety(t *testing.T) {
 		{"Microsoft.Storage/storageAccounts", []string{"properties", "supportsHttpsTrafficOnly"}, true},
 		{"Microsoft.Storage/storageAccounts/blobServices/containers", []string{"properties", "publicAccess"}, "None"},
 		{"Microsoft.ServiceBus/namespaces", []string{"properties", "disableLocalAuth"}, true},
-		{"Microsoft.ServiceBus/namespaces", []string{"sku", "name"}, "Standard"}, // the cheapest with sessions and duplicate detection
+		{"Microsoft.ServiceBus/namespaces", []string{"properties", "minimumTlsVersion"}, "1.2"}, // 1.0 when made by an API version before 2022
+		{"Microsoft.ServiceBus/namespaces", []string{"sku", "name"}, "Standard"},                // the cheapest with sessions and duplicate detection
 		{"Microsoft.KeyVault/vaults", []string{"properties", "enableRbacAuthorization"}, true},
 		{"Microsoft.KeyVault/vaults", []string{"properties", "enablePurgeProtection"}, true},
 		{"Microsoft.Insights/components", []string{"properties", "DisableLocalAuth"}, true},

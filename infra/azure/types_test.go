@@ -16,33 +16,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// typed is the SDK's own type of a resource, and the API version that it was made from.
+// typed is the SDK's own type of a resource, and the API version that the template uses it in.
 type typed struct {
-	api  string
-	into any
+	api   string
+	into  any
+	newer string // a property that is younger than the type
 }
 
-// types are those of the template's resources. Log alerts are written for the stable API version before the
-// preview that the SDK was made from; what the template uses is in both.
+// types are those of the template's resources. Most were made from the same API version. Log alerts are written for
+// the stable version before the preview that their type was made from; what the template uses is in both. The
+// types of Service Bus are of 2021-11-01, in which nobody could ask for a version of TLS.
 func types() map[string]typed {
 	return map[string]typed{
-		"Microsoft.ManagedIdentity/userAssignedIdentities":          {"2024-11-30", &armmsi.Identity{}},
-		"Microsoft.ServiceBus/namespaces":                           {"2021-11-01", &armservicebus.SBNamespace{}},
-		"Microsoft.ServiceBus/namespaces/queues":                    {"2021-11-01", &armservicebus.SBQueue{}},
-		"Microsoft.Storage/storageAccounts":                         {"2024-01-01", &armstorage.AccountCreateParameters{}},
-		"Microsoft.Storage/storageAccounts/tableServices":           {"2024-01-01", &armstorage.TableServiceProperties{}},
-		"Microsoft.Storage/storageAccounts/tableServices/tables":    {"2024-01-01", &armstorage.Table{}},
-		"Microsoft.Storage/storageAccounts/blobServices":            {"2024-01-01", &armstorage.BlobServiceProperties{}},
-		"Microsoft.Storage/storageAccounts/blobServices/containers": {"2024-01-01", &armstorage.BlobContainer{}},
-		"Microsoft.KeyVault/vaults":                                 {"2024-11-01", &armkeyvault.VaultCreateOrUpdateParameters{}},
-		"Microsoft.OperationalInsights/workspaces":                  {"2021-06-01", &armoperationalinsights.Workspace{}},
-		"Microsoft.Insights/components":                             {"2020-02-02", &armapplicationinsights.Component{}},
-		"Microsoft.Web/serverfarms":                                 {"2024-11-01", &armappservice.Plan{}},
-		"Microsoft.Web/sites":                                       {"2024-11-01", &armappservice.Site{}},
-		"Microsoft.Web/sites/basicPublishingCredentialsPolicies":    {"2024-11-01", &armappservice.CsmPublishingCredentialsPoliciesEntity{}},
-		"Microsoft.Authorization/roleAssignments":                   {"2022-04-01", &armauthorization.RoleAssignmentCreateParameters{}},
-		"Microsoft.Insights/metricAlerts":                           {"2018-03-01", &armmonitor.MetricAlertResource{}},
-		"Microsoft.Insights/scheduledQueryRules":                    {"2022-06-15", &armmonitor.ScheduledQueryRuleResource{}},
+		"Microsoft.ManagedIdentity/userAssignedIdentities":          {"2024-11-30", &armmsi.Identity{}, ""},
+		"Microsoft.ServiceBus/namespaces":                           {"2024-01-01", &armservicebus.SBNamespace{}, "minimumTlsVersion"},
+		"Microsoft.ServiceBus/namespaces/queues":                    {"2024-01-01", &armservicebus.SBQueue{}, ""},
+		"Microsoft.Storage/storageAccounts":                         {"2024-01-01", &armstorage.AccountCreateParameters{}, ""},
+		"Microsoft.Storage/storageAccounts/tableServices":           {"2024-01-01", &armstorage.TableServiceProperties{}, ""},
+		"Microsoft.Storage/storageAccounts/tableServices/tables":    {"2024-01-01", &armstorage.Table{}, ""},
+		"Microsoft.Storage/storageAccounts/blobServices":            {"2024-01-01", &armstorage.BlobServiceProperties{}, ""},
+		"Microsoft.Storage/storageAccounts/blobServices/containers": {"2024-01-01", &armstorage.BlobContainer{}, ""},
+		"Microsoft.KeyVault/vaults":                                 {"2024-11-01", &armkeyvault.VaultCreateOrUpdateParameters{}, ""},
+		"Microsoft.OperationalInsights/workspaces":                  {"2021-06-01", &armoperationalinsights.Workspace{}, ""},
+		"Microsoft.Insights/components":                             {"2020-02-02", &armapplicationinsights.Component{}, ""},
+		"Microsoft.Web/serverfarms":                                 {"2024-11-01", &armappservice.Plan{}, ""},
+		"Microsoft.Web/sites":                                       {"2024-11-01", &armappservice.Site{}, ""},
+		"Microsoft.Web/sites/basicPublishingCredentialsPolicies":    {"2024-11-01", &armappservice.CsmPublishingCredentialsPoliciesEntity{}, ""},
+		"Microsoft.Authorization/roleAssignments":                   {"2022-04-01", &armauthorization.RoleAssignmentCreateParameters{}, ""},
+		"Microsoft.Insights/metricAlerts":                           {"2018-03-01", &armmonitor.MetricAlertResource{}, ""},
+		"Microsoft.Insights/scheduledQueryRules":                    {"2022-06-15", &armmonitor.ScheduledQueryRuleResource{}, ""},
 	}
 }
 
@@ -53,7 +55,8 @@ func lost(kind string, body map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	into := types()[kind].into
+	known := types()[kind]
+	into := known.into
 	if err := json.Unmarshal(sent, into); err != nil {
 		return "", err
 	}
@@ -61,9 +64,12 @@ func lost(kind string, body map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var want, got any
+	var want, got map[string]any
 	if err := json.Unmarshal(sent, &want); err != nil {
 		return "", err
+	}
+	if properties, ok := want["properties"].(map[string]any); ok {
+		delete(properties, known.newer)
 	}
 	if err := json.Unmarshal(back, &got); err != nil {
 		return "", err
