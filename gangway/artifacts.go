@@ -12,8 +12,12 @@ import (
 	"prowgate/shared/fault"
 )
 
-// maxPages is the most pages of a listing that are read, 1,000 names on each.
-const maxPages = 200
+// The most of a listing that is read: pages, 1,000 names on each, and bytes of all names together. Real runs
+// have some thousand names of about 100 bytes.
+const (
+	maxPages = 200
+	maxNames = 16 << 20
+)
 
 // Artifacts reads what runs have uploaded, without credentials, from a server that speaks Google Cloud
 // Storage's two read APIs. Only URLs below the configured base are ever requested, and redirects are
@@ -44,20 +48,21 @@ func (a *Artifacts) List(ctx context.Context, jobURL string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, ListingTimeout)
 	defer cancel()
 	var names []string
-	tokens := map[string]bool{}
+	size, tokens := 0, map[string]bool{}
 	for token := ""; ; {
 		p, err := a.page(ctx, at, token)
 		if err != nil {
 			return nil, err
 		}
 		names = append(names, p.below(at.path+"/")...)
+		size += p.size()
 		token = p.NextPageToken
 		switch {
-		case token == "":
+		case token == "" && size <= maxNames:
 			return names, nil
 		case tokens[token]:
 			return nil, &fault.Error{Op: opListing, Text: "the pages go round in a circle"}
-		case len(tokens)+1 >= maxPages:
+		case len(tokens)+1 >= maxPages || size > maxNames:
 			return nil, &fault.Error{Kind: fault.Refused, Op: opListing, Text: "the run has too many artifacts"}
 		}
 		tokens[token] = true
@@ -83,6 +88,14 @@ func (a *Artifacts) page(ctx context.Context, at root, token string) (page, erro
 		return page{}, &fault.Error{Op: opListing, Text: "the answer is not the JSON that was expected", Err: err}
 	}
 	return p, nil
+}
+
+// size is how many bytes the names hold.
+func (p page) size() (n int) {
+	for _, item := range p.Items {
+		n += len(item.Name)
+	}
+	return n
 }
 
 // below returns the names that begin with prefix, without it.

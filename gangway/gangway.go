@@ -27,7 +27,7 @@ const (
 // The most that is read of an answer, after decompression.
 const (
 	maxAnswer   = 1 << 20   // Gangway's answers, and one artifact
-	maxProwJob  = 4 << 20   // Kubernetes objects end at about 1.5 MB
+	maxProwJob  = 2 << 20   // Kubernetes objects end at about 1.5 MB
 	maxPage     = 4 << 20   // one page of an artifacts listing, at most 1,000 names of 1,024 bytes
 	maxListing  = 256 << 20 // all jobs
 	maxListItem = 4 << 20   // one job among them, and a little less

@@ -21,8 +21,15 @@ const (
 	// slack is kept free of the burst, for requests that arrive closer together than they were sent.
 	slack = 2 * time.Second
 
-	// patience is how long a place in line is held for someone who does not come back in time.
+	// patience is how long after its time a place in line is reckoned with.
 	patience = 30 * time.Second
+
+	// kept is how long after its time a place is kept: when all who are called come late, each must find its own
+	// again, or they would join anew behind one another for ever, and nobody would be let go.
+	kept = time.Hour
+
+	// skew is more than the clocks of two instances differ.
+	skew = time.Minute
 
 	// longest is how many places the line has; who comes later is told when to try again, and holds no
 	// place.
@@ -64,28 +71,55 @@ type Grant struct {
 
 // Take asks for one request.
 func (s State) Take(l Limit, holder string, abort bool, now time.Time) (State, Grant) {
-	s.Line = slices.DeleteFunc(slices.Clone(s.Line), func(p Place) bool { return now.Sub(p.At) > patience })
-	if i := s.place(holder, abort); i >= 0 && s.mayGo(l, i, now) {
+	s = s.believed(l, now)
+	s.drop(kept, now)
+	if i := s.place(holder, abort, now); i >= 0 && s.mayGo(l, i, now) {
 		return s.spend(l, i, now), Grant{LetGo: true, At: now}
 	}
 	next, at := s.plan(l, holder, now)
 	return next, Grant{At: at}
 }
 
+// believed returns a copy of the state without what only a clock that is far ahead can have written: one such
+// instance would stop all the others until its time has come.
+func (s State) believed(l Limit, now time.Time) State {
+	most := now.Add(skew)
+	s.LastSubmit = earlier(s.LastSubmit, most)
+	most = most.Add(l.tolerance() + l.interval())
+	s.Spent, s.Line = earlier(s.Spent, most), slices.Clone(s.Line)
+	for i := range s.Line {
+		most = most.Add(max(l.interval(), spacing))
+		s.Line[i].At = earlier(s.Line[i].At, most)
+	}
+	return s
+}
+
 // Left returns how many requests could be sent now, one after the other, without a wait.
 func (s State) Left(l Limit, now time.Time) int {
-	free := now.Add(l.tolerance()).Sub(latest(s.Spent, now))
+	free := now.Add(l.tolerance()).Sub(later(s.Spent, now))
 	if free < 0 {
 		return 0
 	}
 	return int(free/l.interval()) + 1
 }
 
-// place returns the holder's index in the line, which it joins if need be; -1 when the line is full.
-func (s *State) place(holder string, abort bool) int {
+// drop takes away the places whose time is over for longer than that.
+func (s *State) drop(overFor time.Duration, now time.Time) {
+	s.Line = slices.DeleteFunc(s.Line, func(p Place) bool { return now.Sub(p.At) > overFor })
+}
+
+// place returns the holder's index in the line, which it joins if need be; -1 when the line is full. One who has
+// waited to submit and now wants to abort joins anew, among the aborts.
+func (s *State) place(holder string, abort bool, now time.Time) int {
 	at := slices.IndexFunc(s.Line, func(p Place) bool { return p.Holder == holder })
-	if at >= 0 {
+	if at >= 0 && s.Line[at].Abort == abort {
 		return at
+	}
+	if at >= 0 {
+		s.Line = slices.Delete(s.Line, at, at+1)
+	}
+	if len(s.Line) >= longest {
+		s.drop(patience, now)
 	}
 	if len(s.Line) >= longest && !abort {
 		return -1
@@ -97,7 +131,7 @@ func (s *State) place(holder string, abort bool) int {
 			at = len(s.Line)
 		}
 	}
-	s.Line = slices.Insert(s.Line, at, Place{Holder: holder, Abort: abort})
+	s.Line = slices.Insert(s.Line, at, Place{Holder: holder, Abort: abort, At: now})
 	return at
 }
 
@@ -138,28 +172,33 @@ func (s *State) spent(l Limit, abort bool, at time.Time) {
 	}
 }
 
-// plan returns when the holder should come back, as if everybody in the line came in order; one who
-// holds no place comes back after the last of them. Nobody else's time changes: whoever was told a time
-// that has become too early asks again then, and whoever never comes loses the place.
+// plan returns when the holder should come back: after all who are before it in the line have gone at their time, but
+// for those who have let it pass; one who holds no place comes back after the last of them. Nobody else's time
+// changes: whoever was told a time that has become too early asks again then.
 func (s State) plan(l Limit, holder string, now time.Time) (State, time.Time) {
-	ahead, back := s, time.Time{}
+	ahead, at := s, now
 	for i, p := range s.Line {
-		at := ahead.earliest(l, p.Abort)
-		if at.Before(now) {
-			at = now
-		}
-		ahead.spent(l, p.Abort, at)
 		if p.Holder == holder {
-			back, s.Line[i].At = at, at
+			at = later(at, ahead.earliest(l, p.Abort))
+			s.Line[i].At = at
+			return s, at
+		}
+		if now.Sub(p.At) <= patience {
+			at = later(later(at, p.At), ahead.earliest(l, p.Abort))
+			ahead.spent(l, p.Abort, at)
 		}
 	}
-	if back.IsZero() {
-		back = latest(now, ahead.earliest(l, false))
-	}
-	return s, back
+	return s, later(at, ahead.earliest(l, false))
 }
 
-func latest(a, b time.Time) time.Time {
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -169,6 +208,6 @@ func latest(a, b time.Time) time.Time {
 // Drain empties the burst after Gangway itself refused a request for coming too fast: others share the
 // limit, so that the next one goes out an interval later at the earliest.
 func (s State) Drain(l Limit, now time.Time) State {
-	s.Spent = latest(s.Spent, now.Add(l.tolerance()+l.interval()))
+	s.Spent = later(s.Spent, now.Add(l.tolerance()+l.interval()))
 	return s
 }

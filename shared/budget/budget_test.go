@@ -125,11 +125,40 @@ func TestOneWhoNeverComesBackHoldsNobodyUp(t *testing.T) {
 	if s, g := s.Take(openShift, "next", false, told.At); !g.LetGo || len(s.Line) != 1 || s.Line[0].Holder != "ghost" {
 		t.Errorf("told %s, then %v, line %v", told.At, g, s.Line)
 	}
-	s, _ = s.Take(openShift, "later", false, told.At.Add(time.Minute))
-	for _, p := range s.Line {
-		if p.Holder == "ghost" {
-			t.Error("the ghost still has its place")
-		}
+	now = told.At.Add(31 * time.Second)
+	for i := range 5 { // uses the burst up once more
+		s, _ = s.Take(openShift, fmt.Sprint("second", i), true, now)
+	}
+	alone := s
+	alone.Line = nil
+	_, with := s.Take(openShift, "later", false, now)
+	if _, without := alone.Take(openShift, "later", false, now); !with.At.Equal(without.At) {
+		t.Errorf("behind a ghost %s, without it %s", with.At.Sub(now), without.At.Sub(now))
+	}
+	s, _ = s.Take(openShift, "much later", false, now.Add(2*time.Hour))
+	if slices.ContainsFunc(s.Line, func(p budget.Place) bool { return p.Holder == "ghost" }) {
+		t.Error("the ghost has its place for ever")
+	}
+}
+
+// An instance whose clock is hours ahead stops nobody else: its requests count as if they had been sent now, and the
+// place that it was given holds nobody up for longer than the line is.
+func TestAClockThatIsFarAhead(t *testing.T) {
+	ahead := start.Add(3 * time.Hour)
+	s := budget.State{}
+	for i := range 9 {
+		s, _ = s.Take(openShift, fmt.Sprint("ahead", i), i%2 == 0, ahead)
+	}
+	if len(s.Line) == 0 {
+		t.Fatal("nobody waits")
+	}
+	_, sent := serve(t, s, openShift, append(regions(12), caller{"abort:x", true, start})...)
+	if last := values(sent)[12]; last > 5*60 {
+		t.Errorf("the last is let go after %.0f s", last)
+	}
+	drained := budget.State{}.Drain(openShift, ahead)
+	if _, g := drained.Take(openShift, "x", true, start); g.At.Sub(start) > 2*time.Minute {
+		t.Errorf("after a refusal that an instance hours ahead has met the next goes out after %s", g.At.Sub(start))
 	}
 }
 
@@ -146,6 +175,71 @@ func TestNobodyOvertakes(t *testing.T) {
 	early := told["ghost"].At.Add(time.Second) // the ghost does not come, so that the limit would let somebody go
 	if _, g := s.Take(openShift, "third", false, early); g.LetGo || !g.At.After(told["second"].At) {
 		t.Errorf("the third: %v; the second was told %s", g, told["second"].At.Sub(start))
+	}
+}
+
+// Turns that nobody takes are not lost: also when all come later than their places are held, everybody is let go about
+// as soon as the limit allows, and nobody too soon.
+func TestEverybodyIsLate(t *testing.T) {
+	for _, lateness := range []time.Duration{3 * time.Second, 10 * time.Second, 31 * time.Second, time.Minute, 90 * time.Second, 10 * time.Minute} {
+		for _, abort := range []bool{false, true} {
+			for _, n := range []int{12, 20, 60} {
+				for _, spread := range []time.Duration{0, 30 * time.Second} {
+					sent := serveLate(openShift, n, abort, lateness, spread)
+					what := fmt.Sprintf("%d requests (aborts %t), %s to %s late", n, abort, lateness, lateness+spread)
+					if len(sent) < n {
+						t.Errorf("%s: %d were let go", what, len(sent))
+						continue
+					}
+					if refused := nginx(openShift, sent); refused > 0 {
+						t.Errorf("%s: %d over the limit: %v", what, refused, sent)
+					}
+					least := float64(n-6) * 60 / 9
+					if last := sent[n-1]; last > 1.2*least+3*(lateness+spread).Seconds()+10 {
+						t.Errorf("%s: the last is let go after %.0f s; the limit allows %.0f", what, last, least)
+					}
+				}
+			}
+		}
+	}
+}
+
+// serveLate lets n callers ask from the start on, each time so much later than told, and returns when they were let
+// go, in seconds.
+func serveLate(l budget.Limit, n int, abort bool, lateness, spread time.Duration) (sent []float64) {
+	rng := rand.New(rand.NewPCG(uint64(n), uint64(lateness)))
+	late := func() time.Duration {
+		if spread == 0 {
+			return lateness
+		}
+		return lateness + time.Duration(rng.Int64N(int64(spread)))
+	}
+	s, callers := budget.State{}, regions(n)
+	for rounds := 0; len(callers) > 0 && rounds < 20*n*n; rounds++ {
+		slices.SortStableFunc(callers, func(a, b caller) int { return a.at.Compare(b.at) })
+		c := callers[0]
+		var g budget.Grant
+		if s, g = s.Take(l, c.name, abort, c.at); g.LetGo {
+			sent, callers = append(sent, c.at.Sub(start).Seconds()), callers[1:]
+			continue
+		}
+		callers[0].at = g.At.Add(late())
+	}
+	return sent
+}
+
+// One who has waited to submit and now aborts goes before the submissions.
+func TestFromASubmissionToAnAbort(t *testing.T) {
+	s := budget.State{}
+	for i := range 5 { // uses the burst up
+		s, _ = s.Take(openShift, fmt.Sprint("first", i), true, start)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		s, _ = s.Take(openShift, name, false, start)
+	}
+	s, g := s.Take(openShift, "c", true, start)
+	if s.Line[0].Holder != "c" || len(s.Line) != 3 || g.At.Sub(start) > 7*time.Second {
+		t.Errorf("told %s, line %v", g.At.Sub(start), s.Line)
 	}
 }
 
@@ -168,6 +262,10 @@ func TestLineIsBounded(t *testing.T) {
 	}
 	if len(s.Line) > 500 {
 		t.Errorf("%d places", len(s.Line))
+	}
+	late, _ := s.Take(openShift, "newcomer", false, start.Add(20*time.Minute))
+	if !slices.ContainsFunc(late.Line, func(p budget.Place) bool { return p.Holder == "newcomer" }) {
+		t.Error("those who let their time pass keep a newcomer out of a full line")
 	}
 	s, g := s.Take(openShift, "abort", true, start)
 	if len(s.Line) > 501 || g.At.Sub(start) > 10*time.Second {

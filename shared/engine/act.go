@@ -34,9 +34,7 @@ func (e *Engine) carryOut(ctx context.Context, at stored, c gate.Command) (gate.
 	case gate.Probe:
 		return e.probe(ctx, c), nil
 	case gate.AbortJob:
-		err := e.Gangway.Abort(ctx, c.Abort)
-		e.heed(ctx, err)
-		return gate.AbortAnswered{Turn: c.Turn, Failure: failure(err)}, nil
+		return e.abortJob(ctx, c), nil
 	}
 	return e.send(ctx, at, c)
 }
@@ -93,8 +91,7 @@ func (e *Engine) remove(ctx context.Context, at stored) error {
 
 func (e *Engine) submit(ctx context.Context, c gate.Submit) gate.Event {
 	if e.Clock().After(c.Before) {
-		f := gate.Failure{Kind: fault.NothingHappened, Text: "this process was held up between the claim and the submission"}
-		return gate.SubmitFailed{Claim: c.Claim, Failure: f}
+		return gate.SubmitFailed{Claim: c.Claim, Failure: heldUp()}
 	}
 	id, err := e.Gangway.Create(ctx, c.Gating.Submission(e.ExclusiveLabels))
 	if err != nil {
@@ -104,33 +101,54 @@ func (e *Engine) submit(ctx context.Context, c gate.Submit) gate.Event {
 	return gate.Submitted{Claim: c.Claim, ExecutionID: id}
 }
 
+func (e *Engine) abortJob(ctx context.Context, c gate.AbortJob) gate.Event {
+	if e.Clock().After(c.Before) {
+		f := heldUp()
+		return gate.AbortAnswered{Turn: c.Turn, Failure: &f}
+	}
+	err := e.Gangway.Abort(ctx, c.Abort)
+	e.heed(ctx, err)
+	return gate.AbortAnswered{Turn: c.Turn, Failure: failure(err)}
+}
+
+func heldUp() gate.Failure {
+	return gate.Failure{Kind: fault.NothingHappened, Text: "this process was held up before it could send the request"}
+}
+
 func (e *Engine) readStatus(ctx context.Context, r gate.Record, c gate.ReadStatus) (gate.Event, error) {
 	j, found, err := e.Deck.Job(ctx, c.ExecutionID)
 	read := gate.StatusRead{Turn: c.Turn, Job: j, Found: found, Failure: failure(err)}
-	if r.GateID == "" && found {
-		read.Owner, err = e.cancelOwner(ctx, r, j)
+	if c.Owner && found {
+		read.Owner, err = e.owner(ctx, r, j)
 		return read, err
 	}
 	return read, nil
 }
 
-// cancelOwner cancels the gate that owns a job which was to be aborted as nobody's, and returns its id; empty
-// when no gate owns it, and when its gate has ended and does nothing about it any more.
-func (e *Engine) cancelOwner(ctx context.Context, r gate.Record, j prow.Job) (string, error) {
+// owner returns the id of another gate whose job it is, and that has not ended; empty when there is none. When no
+// gate was said to own the job, that gate is cancelled; one that had ended, and does nothing about the job, is none.
+func (e *Engine) owner(ctx context.Context, r gate.Record, j prow.Job) (string, error) {
 	id := j.Labels[gate.KeyGateID]
-	if id == "" {
+	if id == "" || id == r.GateID {
 		return "", nil
 	}
-	owner, err := e.load(ctx, gate.KeyPrefix+id)
+	key := gate.KeyPrefix + id
+	owner, err := e.load(ctx, key)
 	if err != nil || owner.record.ExecutionID != j.ID {
 		return "", err
 	}
-	heard := owner.record.Active()
-	if err := e.run(ctx, gate.KeyPrefix+id, gate.CancelAsked{GateID: id, Reason: r.Cancel.Reason}); err != nil {
-		return "", err
+	active := owner.record.Active()
+	if r.GateID == "" {
+		if err := e.run(ctx, key, gate.CancelAsked{GateID: id, Reason: r.Cancel.Reason}); err != nil {
+			return "", err
+		}
+		if owner, err = e.load(ctx, key); err != nil {
+			return "", err
+		}
+		active = active || owner.record.Active()
 	}
-	if owner, err = e.load(ctx, gate.KeyPrefix+id); err != nil || !heard && !owner.record.Active() {
-		return "", err
+	if !active {
+		return "", nil
 	}
 	return id, nil
 }

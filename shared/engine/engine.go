@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"prowgate/gangway/prow"
+	"prowgate/shared/fault"
 	"prowgate/shared/gate"
 	"prowgate/shared/queue"
 	"prowgate/shared/store"
@@ -145,6 +146,25 @@ func (e *Engine) abort(ctx context.Context, c gate.CancelRequest) error {
 	return e.run(ctx, gate.AbortKeyPrefix+c.ExecutionID, gate.AbortAsked{ExecutionID: c.ExecutionID, Reason: c.Reason})
 }
 
+// sweepMost is how many overdue records one sweep looks at; the next one takes the rest.
+const sweepMost = 200
+
+// unreadableFor is how long a record that cannot be read is left out of the sweeps, so that it holds up no other.
+const unreadableFor = time.Hour
+
+// Sweep puts back on the poll queue what is overdue, sends verdicts that were not sent, and removes
+// what has been closed for long. A failure of one record, or of the search for more, holds up no other.
+func (e *Engine) Sweep(ctx context.Context) error {
+	entries, failed := e.Store.Due(ctx, e.Clock(), sweepMost)
+	e.Watch.Swept(ctx, overdue(entries))
+	for _, entry := range entries {
+		if err := e.sweepOne(ctx, entry); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", gate.Neutralise(entry.Key), err))
+		}
+	}
+	return failed
+}
+
 // overdue counts the records for which something is left to happen, and those that cannot be read.
 func overdue(entries []store.Entry) (n int) {
 	for _, entry := range entries {
@@ -155,22 +175,20 @@ func overdue(entries []store.Entry) (n int) {
 	return n
 }
 
-// sweepMost is how many overdue records one sweep looks at; the next one takes the rest.
-const sweepMost = 200
+func (e *Engine) sweepOne(ctx context.Context, entry store.Entry) error {
+	if _, err := gate.DecodeRecord(entry.Body); err != nil {
+		return e.setAside(ctx, entry, err)
+	}
+	return e.run(ctx, entry.Key, gate.Overdue{})
+}
 
-// Sweep puts back on the poll queue what is overdue, sends verdicts that were not sent, and removes
-// what has been closed for long.
-func (e *Engine) Sweep(ctx context.Context) error {
-	entries, err := e.Store.Due(ctx, e.Clock(), sweepMost)
-	if err != nil {
-		return err
+// setAside tells of a record that cannot be read, and keeps it as it is, due again later.
+func (e *Engine) setAside(ctx context.Context, entry store.Entry, why error) error {
+	e.Log.ErrorContext(ctx, "a record cannot be read", "key", gate.Neutralise(entry.Key), "error", why)
+	entry.Due = e.Clock().Add(unreadableFor)
+	_, err := e.Store.Save(ctx, entry)
+	if fault.Is(err, fault.Conflict) {
+		return nil // somebody has changed it
 	}
-	e.Watch.Swept(ctx, overdue(entries))
-	var failed error
-	for _, entry := range entries {
-		if err := e.run(ctx, entry.Key, gate.Overdue{}); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", entry.Key, err))
-		}
-	}
-	return failed
+	return err
 }

@@ -275,3 +275,114 @@ func TestAbortThatPlankOverwritesIsNotBelieved(t *testing.T) {
 		2m45s StatusRead -> done
 		  completion: cancelled passed=false the rollout was cancelled (r); abort aborted: the job was seen to be aborted`)
 }
+
+// What a gate met at its deadline says nothing of the job when its abort is asked for later: only 404s in a row count.
+func TestOneMissingAnswerDoesNotEndALateAbort(t *testing.T) {
+	s := newStory(t).running(`"timeout":"1h"`).after(15 * time.Second).tick().status(prow.Pending)
+	missing := func() {
+		turn := s.turn()
+		if s.missing(); s.turn() == turn { // the run's own file is asked for
+			s.give(gate.UploadedRead{Turn: turn, Found: true, Job: prow.Job{ID: "e1", State: prow.Pending}})
+		}
+	}
+	s.after(time.Hour).tick()
+	for i := 0; s.r.Verdict == nil && i < 100; i++ {
+		missing()
+		s.after(10 * time.Second)
+	}
+	s.give(gate.CompletionSent{})
+	s.after(time.Hour).cancel()
+	missing()
+	if s.r.Verdict.Outcome != gate.TimedOut || s.r.Abort.State != gate.AbortWanted {
+		t.Errorf("%s, abort %+v", s.r.Verdict.Outcome, s.r.Abort)
+	}
+}
+
+// A job that is slow to end is looked at less often after a while.
+func TestAnAbortIsNoPollStorm(t *testing.T) {
+	s := newStory(t).running(`"timeout":"1h"`).after(10 * time.Minute).cancel()
+	looks := 0
+	for ; s.r.Verdict == nil && looks < 1000; looks++ {
+		turn := s.turn()
+		if s.status(prow.Pending); s.r.Verdict == nil && s.turn() == turn {
+			s.probe(s.now.Sub(start), s.job(prow.Pending)).abortTurn().abortAnswered(nil)
+		}
+		s.now = s.r.Turn.At
+		s.tick().skip()
+	}
+	took := s.now.Sub(start) - 10*time.Minute
+	if s.r.Verdict.Abort.Outcome != gate.AbortFailed || took < 10*time.Minute || looks > 160 {
+		t.Errorf("%d looks in %s: %s", looks, took, s.r.Verdict.Error)
+	}
+}
+
+// The abort of a job that came late, for a gate that had ended without one, is tried again when it is asked for.
+func TestAbortOfALateJobIsTriedAgain(t *testing.T) {
+	s := newStory(t).accept("").takeTurn().submitFails(fault.Refused, 0)
+	s.give(gate.CompletionSent{})
+	s.give(gate.Submitted{Claim: 1, ExecutionID: "e1"})
+	for i := 0; s.r.Abort.State != gate.AbortGivenUp && i < 1000; i++ {
+		s.give(gate.StatusRead{Turn: s.turn(), Failure: &gate.Failure{Text: "HTTP 502"}})
+		s.after(time.Minute).tick()
+	}
+	if s.cancel(); s.r.Abort.State != gate.AbortWanted || s.r.Verdict.Outcome != gate.SubmissionFailed {
+		t.Errorf("%s, abort %+v", s.r.Verdict.Outcome, s.r.Abort)
+	}
+}
+
+// A read that ends every process that tries does not keep a gate from its verdict for ever.
+func TestTurnsThatAreAllLost(t *testing.T) {
+	lose := func(s *story, turns int) {
+		for range turns {
+			s.after(7 * time.Minute).give(gate.Overdue{})
+		}
+		s.skip().tick()
+	}
+	for name, c := range map[string]struct {
+		begin func(s *story)
+		want  gate.Outcome
+		text  string
+	}{
+		"status": {func(s *story) { s.running(`"timeout":"10m"`) }, gate.TimedOut, "its state could not be read: 5 turns in a row were lost"},
+		"evidence": {func(s *story) {
+			s.running(`"gatePromotion":true,"allowEv2Retry":true`).tick().status(prow.Failure)
+		}, gate.Failed, "5 turns in a row were lost"},
+		"abort":  {func(s *story) { s.running(`"timeout":"10m"`).cancel() }, gate.Cancelled, "abort failed: 5 turns in a row were lost"},
+		"search": {func(s *story) { s.accept("").takeTurn().submitFails(fault.MayHaveHappened, 0).after(gate.SubmitFor) }, gate.SubmissionFailed, "5 turns in a row were lost"},
+	} {
+		s := newStory(t)
+		c.begin(s)
+		if lose(s, 4); s.r.Verdict != nil {
+			t.Errorf("%s: ended after four: %s", name, s.r.Verdict.Error)
+		}
+		lose(s, 1)
+		if v := s.r.Verdict; v == nil || v.Outcome != c.want || !strings.Contains(v.Error, c.text) || v.Retry != gate.NotEligible {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// Turns that somebody came back from begin the count anew, and before its time is over a gate, or an abort, goes on.
+func TestLostTurnsBetweenOthers(t *testing.T) {
+	lose := func(s *story, turns int) {
+		for range turns {
+			s.after(7 * time.Minute).give(gate.Overdue{})
+		}
+		s.tick()
+	}
+	s := newStory(t).running(`"timeout":"1h"`)
+	for range 2 {
+		lose(s, 4)
+		s.status(prow.Pending)
+	}
+	if lose(s, 4); s.r.Verdict != nil {
+		t.Errorf("no five in a row: %+v", s.r.Verdict)
+	}
+	for name, s := range map[string]*story{
+		"gate": newStory(t).running(`"timeout":"3h"`), "abort": newStory(t).running(`"timeout":"3h"`).cancel(),
+	} {
+		if lose(s, 6); s.r.Verdict != nil {
+			t.Errorf("%s, its time not over: %+v", name, s.r.Verdict)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 const (
 	abortRetry   = 30 * time.Second // between two looks at a guard that says no
-	abortCheck   = 2 * time.Second  // between two looks at a job that is asked to end
+	abortCheck   = 2 * time.Second  // between two looks at a job that was just asked to end
 	abortRepeat  = 20 * time.Second // between the first requests for one job; later ones come further apart
 	abortMost    = 10               // requests for one job, over a quarter of an hour
 	abortAtLeast = 10 * time.Minute // how long an abort is tried, also close to the gate's deadline or behind it
@@ -96,13 +96,17 @@ func (d *decision) cancelRunning() {
 	d.work()
 }
 
-func (d *decision) wantAbort() { d.r.Abort = Abort{State: AbortWanted, Since: d.now} }
+func (d *decision) wantAbort() {
+	d.r.Abort = Abort{State: AbortWanted, Since: d.now}
+	d.r.MissingSince = time.Time{} // what the gate met before says nothing of the job now
+}
 
 // cancelDone acts on a gate that has its verdict: only a job that outlived its gate's time-out is
-// aborted.
+// aborted, or one whose abort was given up.
 func (d *decision) cancelDone(reason string) {
 	r := &d.r
-	if r.Verdict == nil || r.Verdict.Outcome != TimedOut || !r.Gating.AbortOnCancel {
+	outlived := r.Verdict != nil && r.Verdict.Outcome == TimedOut || r.Abort.State == AbortGivenUp
+	if !outlived || !r.Gating.AbortOnCancel || r.ExecutionID == "" {
 		d.resend()
 		return
 	}
@@ -132,7 +136,7 @@ func (d *decision) workAbort(target prow.Job) {
 	case !d.now.Before(d.abortUntil()):
 		d.giveUpAbort()
 	case d.now.Before(a.next()):
-		d.endTurn(d.now.Add(abortCheck))
+		d.checkAbort()
 	case a.Requests >= abortMost:
 		d.giveUpAbort()
 	case never(target) != "":
@@ -183,7 +187,7 @@ func (d *decision) abortTurnTaken(a prow.Abort, e TurnTaken) {
 	r.Abort.Requests++
 	r.Abort.LastAt = d.now
 	d.note("abort", "asking Gangway to abort the job (state %s, request %d)", stateName(a.Current), r.Abort.Requests)
-	d.do(AbortJob{Turn: r.Turn.Seq, Abort: a})
+	d.do(AbortJob{Turn: r.Turn.Seq, Before: d.now.Add(beginFor), Abort: a})
 }
 
 // abortAnswered waits for the state to change: a 200 is not an abort, and an error may hide one.
@@ -193,7 +197,7 @@ func (d *decision) abortAnswered(f *Failure) {
 	case !r.Abort.pending():
 	case f == nil:
 		r.Abort.Failure = ""
-		d.endTurn(d.now.Add(abortCheck))
+		d.checkAbort()
 	case f.Kind == fault.Refused:
 		d.finishAbort(AbortFailed, "Gangway refused the abort: "+f.Text)
 	case f.Kind == fault.NothingHappened:
@@ -203,8 +207,18 @@ func (d *decision) abortAnswered(f *Failure) {
 	default:
 		d.abortUnheard("Gangway's answer was not clear: " + f.Text)
 		d.note("abort", "%s", r.Abort.Failure)
-		d.endTurn(d.now.Add(abortCheck))
+		d.checkAbort()
 	}
+}
+
+// checkAbort looks at the job again: soon after a request, later less often, and at the latest when the next request
+// may be made.
+func (d *decision) checkAbort() {
+	a, wait := d.r.Abort, abortCheck
+	if d.now.Sub(a.LastAt) >= abortRepeat {
+		wait = abortRepeat
+	}
+	d.endTurn(earlierOf(d.now.Add(wait), laterOf(a.next(), d.now.Add(abortCheck))))
 }
 
 // abortUnheard remembers why it is not known that Gangway took the last request.

@@ -190,5 +190,5 @@ func TestOwnedJobIsLeftToItsGate(t *testing.T) {
 	s.skip().give(gate.StatusRead{Turn: s.turn(), Found: true, Job: s.job(prow.Pending), Owner: "g1"})
 	s.tells(`
 		0s StatusRead -> done
-		  completion: cancelled passed=false the rollout was cancelled (r); abort skipped: the job belongs to gate g1, which was cancelled in its place`)
+		  completion: cancelled passed=false the rollout was cancelled (r); abort skipped: the job belongs to gate g1, which was cancelled in its place; should that gate leave the job running, ask again to abort it`)
 }

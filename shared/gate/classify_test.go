@@ -182,9 +182,10 @@ func TestFinishedFiles(t *testing.T) {
 		"artifacts/e2e/test/finished.json", "artifacts/unit/finished.json", "finished.json", "started.json",
 		"artifacts/e2e/test/artifacts/finished.json", "artifacts/finished.json", "artifacts/e2e/gather/build-log.txt",
 		"artifacts/e2e/test/xfinished.json", "other/e2e/finished.json", "artifacts//finished.json",
-		"artifacts/e2e/a/b/c/finished.json",
+		"artifacts/e2e/a/b/c/finished.json", "artifacts/lint/build-log.txt", "artifacts/lint/artifacts/finished.json",
+		"artifacts/release/artifacts/release-images/build-log.txt", "artifacts/build-logs/src.log.gz",
 	})
-	want := []string{"finished.json", "artifacts/e2e/gather/finished.json", "artifacts/e2e/test/finished.json", "artifacts/unit/finished.json"}
+	want := []string{"finished.json", "artifacts/e2e/gather/finished.json", "artifacts/e2e/test/finished.json", "artifacts/lint/finished.json", "artifacts/unit/finished.json"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

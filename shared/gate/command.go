@@ -27,10 +27,11 @@ type (
 		Turn   int
 		GateID string
 	}
-	// ReadStatus reads the job from Deck: StatusRead.
+	// ReadStatus reads the job from Deck, and whose it is if that is asked for: StatusRead.
 	ReadStatus struct {
 		Turn        int
 		ExecutionID string
+		Owner       bool
 	}
 	// ReadUploaded reads the run's prowjob.json: UploadedRead.
 	ReadUploaded struct {
@@ -47,10 +48,12 @@ type (
 		Turn   int
 		Target prow.Job
 	}
-	// AbortJob sends the bulk change: AbortAnswered.
+	// AbortJob sends the bulk change: AbortAnswered. It must not begin after Before, for it is taken out of the
+	// budget of the time at which it was let go.
 	AbortJob struct {
-		Turn  int
-		Abort prow.Abort
+		Turn   int
+		Before time.Time
+		Abort  prow.Abort
 	}
 	// SendTick schedules a poll message. The message id is made of the record's id and the sequence
 	// number, so that a repeated one is dropped.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -116,7 +117,9 @@ func (d *decision) overdue() {
 	case d.r.live():
 		d.sendVerdict()
 		d.r.note(d.now, "sweep", "tick %d was lost; sent again as %d", d.r.Turn.Seq, d.r.Turn.Seq+1)
+		lost := d.r.Lost + 1
 		d.endTurn(d.now)
+		d.r.Lost = lost
 	case d.r.Verdict != nil && !d.r.Sent:
 		d.sendVerdict()
 	default:
@@ -124,9 +127,40 @@ func (d *decision) overdue() {
 	}
 }
 
+// mostLost is how many turns in a row may be lost, six minutes each, before a gate whose time is over ends without
+// what it still wanted to know: reading that may be what ends every process that tries.
+const mostLost = 5
+
+// hopeless reports whether the gate has ended so.
+func (d *decision) hopeless() bool {
+	r := &d.r
+	if r.Lost < mostLost {
+		return false
+	}
+	why := fmt.Sprintf("%d turns in a row were lost", r.Lost)
+	switch {
+	case r.Abort.pending():
+		if d.now.Before(d.abortUntil()) {
+			return false
+		}
+		d.r.Abort.Failure = why
+		d.giveUpAbort()
+	case r.Phase == PhaseSubmitting && r.Claim == nil && d.now.After(d.submitBy()):
+		d.noClearAnswer(&Failure{Text: why})
+	case r.Phase == PhaseRunning && d.pastGrace():
+		d.timeOut("; its state could not be read: " + why)
+	case r.Phase == PhaseConcluding && !d.now.Before(r.EndSeenAt.Add(evidenceGrace)):
+		d.evidenceRead(Evidence{Failure: &Failure{Text: why}})
+	}
+	return r.Verdict != nil && !r.Abort.pending()
+}
+
 // work gives the first command of a turn.
 func (d *decision) work() {
 	r := &d.r
+	if d.hopeless() {
+		return
+	}
 	switch r.Phase {
 	case PhaseNone:
 	case PhaseAccepted:
@@ -134,14 +168,21 @@ func (d *decision) work() {
 	case PhaseSubmitting:
 		d.workSubmitting()
 	case PhaseRunning:
-		d.do(ReadStatus{Turn: r.Turn.Seq, ExecutionID: r.ExecutionID})
+		d.readStatus()
 	case PhaseConcluding:
 		d.do(ReadEvidence{Turn: r.Turn.Seq, JobURL: r.JobURL})
 	case PhaseDone:
 		if r.Abort.pending() {
-			d.do(ReadStatus{Turn: r.Turn.Seq, ExecutionID: r.ExecutionID})
+			d.readStatus()
 		}
 	}
+}
+
+// readStatus asks for the job's state. Whose the job is counts before it is aborted, if this gate has not made it.
+func (d *decision) readStatus() {
+	r := &d.r
+	foreign := r.GateID == "" || r.Gating.ExecutionID != ""
+	d.do(ReadStatus{Turn: r.Turn.Seq, ExecutionID: r.ExecutionID, Owner: foreign && r.Abort.pending()})
 }
 
 // takeOver begins a new turn, which makes the one that is waited for or under way a stale one.
@@ -150,6 +191,7 @@ func (d *decision) takeOver() { d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: d.now
 // endTurn schedules the next turn.
 func (d *decision) endTurn(at time.Time) {
 	d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: laterOf(at, d.now.Add(pollLeast)).UTC()}
+	d.r.Lost = 0
 	d.sendTick()
 }
 

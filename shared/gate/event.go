@@ -52,8 +52,8 @@ type (
 		Listing prow.Listing // the jobs that carry the gate's id
 		Failure *Failure     // set when the listing could not be read
 	}
-	// StatusRead is the result of ReadStatus. Owner is set for a job that no gate was said to own, when one
-	// does: that gate has been cancelled in its place.
+	// StatusRead is the result of ReadStatus. Owner is another gate whose job it is, and that has not ended. When no
+	// gate was said to own the job, that one has been cancelled in its place.
 	StatusRead struct {
 		Turn    int
 		Job     prow.Job

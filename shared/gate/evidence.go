@@ -30,8 +30,8 @@ const RootFile = "finished.json"
 // FinishedFiles picks the files that the classification reads from a run's object names: the root's,
 // artifacts/<test>/finished.json and artifacts/<test>/<step>/finished.json (ci-tools, multi-stage
 // layout). What lies deeper was uploaded by a step itself and may be called anything. The root's file
-// is named even when the listing does not hold it, and so is that of a step that has left a log or artifacts: a
-// step without its file is not complete.
+// is named even when the listing does not hold it, and so is that of a test or step that has left a log, or of a step
+// that has left artifacts: without its file it is not complete.
 func FinishedFiles(names []string) []string {
 	files := []string{}
 	for _, name := range names {
@@ -41,9 +41,10 @@ func FinishedFiles(names []string) []string {
 			continue
 		}
 		switch last := parts[n-1]; {
+		case n >= 4 && parts[2] == "artifacts": // what a test in one container uploads itself
 		case n >= 5 && parts[3] == "artifacts": // what a step uploads itself
 			files = append(files, strings.Join(parts[:3], "/")+"/"+RootFile)
-		case n <= 4 && last == RootFile, n == 4 && last == "build-log.txt":
+		case n <= 4 && (last == RootFile || last == "build-log.txt"):
 			files = append(files, strings.TrimSuffix(name, last)+RootFile)
 		}
 	}

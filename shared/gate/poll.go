@@ -16,6 +16,11 @@ const (
 	// missingGraceUnowned is the same for a job that no gate of ours has made.
 	missingGraceUnowned = 2 * time.Minute
 
+	// deadlineGrace is how long after the deadline a state that cannot be read is asked for again, and
+	// graceEvery how often.
+	deadlineGrace = time.Minute
+	graceEvery    = 10 * time.Second
+
 	// pollLeast is the least that any tick waits, also one of a broker whose clock is ahead of ours.
 	pollLeast = 250 * time.Millisecond
 )
@@ -24,6 +29,9 @@ const (
 // deadline, at which the last tick is.
 func (d *decision) nextPoll(most time.Duration) time.Time {
 	wait := max(min(d.interval(), most), pollLeast)
+	if d.pastDeadline() {
+		wait = min(wait, graceEvery)
+	}
 	next, deadline := d.now.Add(wait), d.r.deadline()
 	if next.After(deadline) && deadline.After(d.now) {
 		return laterOf(deadline, d.now.Add(time.Second)) // a broker whose clock is ahead brings the tick too soon
@@ -38,6 +46,10 @@ func (d *decision) pollAgain() {
 
 func (d *decision) pastDeadline() bool { return !d.now.Before(d.r.deadline()) }
 
+// pastGrace reports whether there is no time left to look once more for a state that could not be read at the
+// deadline: the job may have ended in time.
+func (d *decision) pastGrace() bool { return !d.now.Before(d.r.deadline().Add(deadlineGrace)) }
+
 // statusRead counts while the job's end has not been seen: another delivery of the turn's message may
 // have read an older state, and come with it later.
 func (d *decision) statusRead(e StatusRead) {
@@ -48,7 +60,9 @@ func (d *decision) statusRead(e StatusRead) {
 	case !e.Found:
 		d.statusMissing()
 	case e.Owner != "":
-		d.finishAbort(AbortSkipped, "the job belongs to gate "+e.Owner+", which was cancelled in its place")
+		d.ownedByAnother(e.Owner)
+	case d.misnamed(e.Job):
+		d.reject(e.Job)
 	case !d.ours(e.Job):
 		d.statusFailed("Deck shows another job, " + clip(e.Job.Name, 100) + ", under this execution id")
 	default:
@@ -67,6 +81,31 @@ func (d *decision) ours(j prow.Job) bool {
 		return id == r.GateID
 	}
 	return j.Name == "" || j.Name == r.Gating.JobName
+}
+
+// ownedByAnother leaves the job of a gate that has not ended to that gate.
+func (d *decision) ownedByAnother(owner string) {
+	why := "the job belongs to gate " + owner
+	if d.r.GateID == "" {
+		why += ", which was cancelled in its place; should that gate leave the job running, ask again to abort it"
+	}
+	d.finishAbort(AbortSkipped, why)
+}
+
+// misnamed reports whether an execution that the gate was told to follow is a run of another job than it was told.
+func (d *decision) misnamed(j prow.Job) bool {
+	g := d.r.Gating
+	return g.ExecutionID != "" && j.Name != "" && j.Name != g.JobName
+}
+
+// reject ends a gate whose message names an execution of another job; that job is left alone.
+func (d *decision) reject(j prow.Job) {
+	text := fmt.Sprintf("executionId: execution %s is a run of job %s, and not of %s", d.r.ExecutionID, clip(j.Name, 100), d.r.Gating.JobName)
+	if d.r.Abort.pending() {
+		d.finishAbort(AbortSkipped, text)
+		return
+	}
+	d.conclude(Rejected, "the gating message was rejected: "+text)
 }
 
 // status acts on a state that was read. A terminal one wins over a deadline that has passed meanwhile.
@@ -90,7 +129,7 @@ func (d *decision) statusFailed(text string) {
 	switch {
 	case d.r.Abort.pending():
 		d.putOff("the job's state cannot be read: "+text, abortRetry)
-	case d.pastDeadline():
+	case d.pastGrace():
 		d.timeOut("; its state could not be read: " + text)
 	default:
 		d.r.MissingSince = time.Time{} // nothing is known of it; what counts is 404s in a row
@@ -106,7 +145,7 @@ func (d *decision) statusMissing() {
 		d.note("missing", "Deck does not show the job")
 	}
 	switch {
-	case d.now.Sub(r.MissingSince) < d.missingGrace() && (r.Abort.pending() || !d.pastDeadline()):
+	case d.now.Sub(r.MissingSince) < d.missingGrace() && (r.Abort.pending() || !d.pastGrace()):
 		d.waitMissing()
 	case r.JobURL != "":
 		d.do(ReadUploaded{Turn: r.Turn.Seq, JobURL: r.JobURL})
@@ -135,7 +174,7 @@ func (d *decision) waitMissing() {
 func (d *decision) uploadedRead(e UploadedRead) {
 	switch {
 	case d.r.Phase == PhaseConcluding:
-	case e.Failure != nil && e.Failure.Kind != fault.Refused && (d.r.Abort.pending() || !d.pastDeadline()):
+	case e.Failure != nil && e.Failure.Kind != fault.Refused && (d.r.Abort.pending() || !d.pastGrace()):
 		d.waitMissing() // what passes may be over the next time
 	case e.Failure != nil:
 		d.lost("; its prowjob.json could not be read: " + e.Failure.Text)

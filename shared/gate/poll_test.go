@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,10 +41,77 @@ func TestEndSeenAtTheDeadlineWins(t *testing.T) {
 func TestTimeoutWithoutAState(t *testing.T) {
 	s := newStory(t).running(`"timeout":"90s"`)
 	s.after(90 * time.Second).tick().skip()
-	s.give(gate.StatusRead{Turn: s.turn(), Failure: &gate.Failure{Text: "a login page"}})
+	for range 7 { // it may have ended in time, so that it is asked for again for a minute
+		s.give(gate.StatusRead{Turn: s.turn(), Failure: &gate.Failure{Text: "a login page"}})
+		s.after(10 * time.Second)
+	}
 	s.tells(`
-		1m30s StatusRead -> done
+		1m30s StatusRead -> running
+		  progress .progress.2: the job's state cannot be read: a login page
+		  tick 3 at 1m40s
+		1m40s StatusRead -> running
+		  tick 4 at 1m50s
+		1m50s StatusRead -> running
+		  tick 5 at 2m0s
+		2m0s StatusRead -> running
+		  tick 6 at 2m10s
+		2m10s StatusRead -> running
+		  tick 7 at 2m20s
+		2m20s StatusRead -> running
+		  tick 8 at 2m30s
+		2m30s StatusRead -> done
 		  completion: timed-out passed=false Prow job e2e did not end within 1m30s (state not started); its state could not be read: a login page`)
+}
+
+// One passing failure of Deck at the deadline does not hide an end that came in time.
+func TestADeckThatIsAwayAtTheDeadline(t *testing.T) {
+	for name, away := range map[string]gate.StatusRead{"error": {Failure: &gate.Failure{Text: "HTTP 502"}}, "404": {}} {
+		s := newStory(t).running(`"timeout":"90s"`)
+		away.Turn = s.after(90 * time.Second).tick().turn()
+		s.give(away)
+		s.after(10 * time.Second).tick().status(prow.Success)
+		if v := s.r.Verdict; v == nil || v.Outcome != gate.Succeeded {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// An execution that is a run of another job than the message says is no verdict on that job.
+func TestAdoptionOfAnotherJob(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		s := newStory(t).accept(`"executionId":"e1"`)
+		j := s.job(prow.Success)
+		j.Name = "other"
+		if cancelled {
+			s.cancel()
+			j.State = prow.Pending
+		}
+		commands := s.give(gate.StatusRead{Turn: s.turn(), Found: true, Job: j})
+		v, want := s.r.Verdict, gate.Rejected
+		if cancelled {
+			want = gate.Cancelled
+		}
+		if v == nil || v.Outcome != want || v.Passed || !strings.Contains(v.Error, "executionId: execution e1 is a run of job other, and not of e2e") {
+			t.Errorf("cancelled %t: %+v", cancelled, v)
+		}
+		if len(commands) != 1 {
+			t.Errorf("cancelled %t: %v", cancelled, commands)
+		}
+	}
+}
+
+// The job of another gate, which still waits for it, is not aborted under that gate.
+func TestAdoptionOfTheJobOfALiveGate(t *testing.T) {
+	s := newStory(t).accept(`"executionId":"e1"`)
+	for _, c := range s.cancel().give(gate.Ticked{Seq: s.turn()}) {
+		if read, ok := c.(gate.ReadStatus); ok && !read.Owner {
+			t.Error("it is not asked whose the job is")
+		}
+	}
+	s.give(gate.StatusRead{Turn: s.turn(), Found: true, Job: s.job(prow.Pending), Owner: "g9"})
+	if v := s.r.Verdict; v == nil || v.Outcome != gate.Cancelled || v.Abort == nil || v.Abort.Outcome != gate.AbortSkipped || !strings.Contains(v.Error, "gate g9") {
+		t.Errorf("%+v", v)
+	}
 }
 
 func TestTimeoutNeverPasses(t *testing.T) {

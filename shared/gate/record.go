@@ -48,6 +48,7 @@ type Record struct {
 	Verdict      *Notice   `json:"verdict,omitempty"`      // the completion without its marker; stored before it is sent, never changed
 	Sent         bool      `json:"sent,omitempty"`         // the verdict is known to have been sent
 	SweptAt      time.Time `json:"sweptAt,omitzero"`       // when the sweep last tried to help it
+	Lost         int       `json:"lost,omitempty"`         // turns in a row that nobody came back from
 	ProgressSent int       `json:"progressSent,omitempty"` // numbers the progress messages
 	Timeline     []Moment  `json:"timeline,omitempty"`
 }

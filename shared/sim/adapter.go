@@ -96,15 +96,22 @@ func (q faultyQueue) Send(ctx context.Context, name string, m queue.Message) err
 	})
 }
 
-// meddle delivers a message late, or twice: the second copy under an id of its own, as a broker whose
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// meddle delivers a message late, as every one may be in this world, or twice: the second copy under an id of its own, as a broker whose
 // memory of ids has ended would.
 func (w *world) meddle(name string, m queue.Message) queue.Message {
 	if w.strikes(w.rates.delay, "message late") {
-		at := m.ScheduledAt
-		if at.Before(w.now) {
-			at = w.now
-		}
-		m.ScheduledAt = at.Add(time.Duration(w.rng.Int64N(int64(5 * time.Minute))))
+		m.ScheduledAt = later(m.ScheduledAt, w.now).Add(time.Duration(w.rng.Int64N(int64(5 * time.Minute))))
+	}
+	if w.rates.lag > 0 {
+		w.count("fault: every message late")
+		m.ScheduledAt = later(m.ScheduledAt, w.now).Add(w.rates.lag)
 	}
 	if w.strikes(w.rates.duplicate, "message repeated") {
 		again := m

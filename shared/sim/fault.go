@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"prowgate/gangway/gangwaytest"
@@ -21,6 +22,7 @@ type rates struct {
 	exclusive              bool          // EXCLUSIVE_LABELS
 	slowBucket             float64       // of each request to it
 	artifactsLate          float64       // of each failing job
+	lag                    time.Duration // every tick is late by this, also when the other faults have stopped
 }
 
 // artifactsReadable reports whether nothing in this run can keep a failed job's artifacts from being read in
@@ -47,8 +49,17 @@ func (w *world) drawRates() rates {
 		create: some(0.6), bulk: some(0.6), deckJob: some(0.3), deckJobs: some(0.3), objects: some(0.3),
 		duplicate: some(0.3), delay: some(0.3), lose: some(0.02), outage: time.Duration(some(15) * float64(time.Minute)), sibling: some(0.7), lostChange: some(0.6),
 		crowd: w.rng.IntN(4) == 0, exclusive: w.rng.IntN(6) == 0,
-		artifactsLate: some(0.5), slowBucket: some(0.3),
+		artifactsLate: some(0.5), slowBucket: some(0.3), lag: w.drawLag(),
 	}
+}
+
+// drawLag returns how late every tick comes in this world, by its own numbers: in most of them not at all.
+func (w *world) drawLag() time.Duration {
+	rng := rand.New(rand.NewPCG(w.opts.Seed, 0x6c6167))
+	if rng.IntN(60) > 0 {
+		return 0
+	}
+	return 15*time.Second + time.Duration(rng.Int64N(int64(75*time.Second)))
 }
 
 func (w *world) serverRate() int {

@@ -12,7 +12,7 @@ var foundBy = map[string]uint64{
 	"a classification in which the first step wins":          24,
 	"a completion that is sent before it is stored":          2,
 	"a create that is repeated when its answer is lost":      1,
-	"a guard that does not wait for the list":                122,
+	"a guard that does not wait for the list":                847,
 	"a guard that looks at one job name only":                13,
 	"a guard that looks at one state only":                   13,
 	"a guard that trusts an empty list":                      122,

@@ -198,7 +198,7 @@ func cancelMistakes() []*Mistake {
 			e, ok := ev.(gate.StatusRead)
 			if ok && old.Verdict == nil && next.Verdict != nil && next.Verdict.Outcome == gate.TimedOut && e.Found {
 				t, org, repo := e.Job.Selector()
-				todo = append(todo, gate.AbortJob{Abort: prow.Abort{
+				todo = append(todo, gate.AbortJob{Before: next.Verdict.SentAt.Add(time.Minute), Abort: prow.Abort{
 					Current: e.Job.State, Type: t, Org: org, Repo: repo, Cluster: e.Job.Cluster, Start: e.Job.StartTime,
 				}})
 			}

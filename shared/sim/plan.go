@@ -42,6 +42,9 @@ func (w *world) plan() {
 		if w.rng.IntN(50) == 0 { // a rollout to many regions at once
 			n, w.arrivals = 20, 20
 		}
+		if w.rates.lag > 0 { // a line in which all can be late
+			n, w.arrivals = 40, 20
+		}
 	}
 	w.calmAt = epoch.Add(time.Duration(20+w.rng.IntN(40)) * time.Minute)
 	if w.opts.Calm {
@@ -152,7 +155,7 @@ func (w *world) drawMessage(id string) gate.Gating {
 func (w *world) drawScript() (gangwaytest.Script, gate.Retry) {
 	d := time.Duration(60+w.rng.IntN(20*60)) * time.Second
 	if w.opts.Burst {
-		return gangwaytest.Passing(30 * time.Minute), gate.NotEligible
+		return gangwaytest.Passing(4 * time.Minute), gate.NotEligible // by when all have long been running
 	}
 	var s gangwaytest.Script
 	retry := gate.NotEligible
