@@ -14,6 +14,7 @@ import (
 	"prowgate/functions/poll"
 	"prowgate/functions/submit"
 	"prowgate/functions/sweep"
+	"prowgate/shared/fault"
 	"prowgate/shared/gate"
 )
 
@@ -42,22 +43,26 @@ func Set(e Engine) map[string]Handler {
 
 // Redeliver says what becomes of a message whose handler returned err: true gives it back to its queue,
 // which delivers it again and puts it aside after its last delivery; false removes it. Every kind of
-// error is a reason to deliver again. The engine returns one only when the store or the queue itself
-// cannot be reached, and a body that cannot be read has to end in the dead-letter queue, untouched.
+// error is a reason to deliver again: the engine returns one when the store or the queue itself cannot be reached, and
+// what no later delivery can handle either (a body or a record that cannot be read, a panic) has to end in the
+// dead-letter queue, untouched. How soon it comes again is Wait's to say.
 func Redeliver(err error) bool { return err != nil }
 
-// A message that failed waits firstWait, and after each further time twice as long, up to mostWait. With the
-// deliveries that the templates allow (100) that outlasts an hour and a half without a store.
+// A message that is left alone waits firstWait, and after each further delivery twice as long, up to mostWait. With
+// the deliveries that the templates allow (100) that outlasts an hour and a half without a store.
 const (
 	firstWait = 10 * time.Second
 	mostWait  = time.Minute
 )
 
 // Wait returns how long a message whose handler returned err is left alone before it comes again; delivery counts
-// from 1. A queue that gives it back at once would have used all its deliveries up in milliseconds. A body that
-// cannot be read does not wait: no later delivery can read it either.
+// from 1. Only what is not the message's own fault can be better later: a store or a queue that is out of reach, or
+// that others keep changing. It says so by a fault, and a queue that gave the message back at once would have used
+// all its deliveries up in milliseconds. What was refused, cannot be read or panicked does not wait: it would hold a
+// place of those that can be handled, and fail again.
 func Wait(err error, delivery int) time.Duration {
-	if errors.Is(err, gate.ErrUnreadable) {
+	var f *fault.Error
+	if errors.Is(err, gate.ErrUnreadable) || !errors.As(err, &f) || f.Kind == fault.Refused {
 		return 0
 	}
 	wait := firstWait

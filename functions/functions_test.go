@@ -3,6 +3,7 @@ package functions_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"prowgate/functions"
+	"prowgate/shared/fault"
 	"prowgate/shared/gate"
 )
 
@@ -121,14 +123,32 @@ func TestUnreadableGatingKeepsItsReason(t *testing.T) {
 	}
 }
 
-// What cannot be read is put aside soon; everything else is given time, longer each time.
+// Whoever is out of reach is given time, longer each time.
 func TestHowLongAFailedMessageIsLeftAlone(t *testing.T) {
-	away := errors.New("the store is away")
-	for delivery, want := range map[int]time.Duration{
-		0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: time.Minute, 100: time.Minute,
+	for _, kind := range []fault.Kind{fault.NothingHappened, fault.MayHaveHappened, fault.Conflict} {
+		away := fmt.Errorf("load: %w", &fault.Error{Kind: kind, Text: "the store is away"})
+		for delivery, want := range map[int]time.Duration{
+			0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: time.Minute, 100: time.Minute,
+		} {
+			if got := functions.Wait(away, delivery); got != want {
+				t.Errorf("%v, delivery %d: %v, want %v", kind, delivery, got, want)
+			}
+		}
+	}
+}
+
+// What is the message's own fault is put aside soon, and holds nobody up.
+func TestWhatFailsForAReasonOfItsOwnDoesNotWait(t *testing.T) {
+	_, broken := gate.DecodeRecord([]byte(`["no record"]`))
+	for name, err := range map[string]error{
+		"refused":         fmt.Errorf("save: %w", &fault.Error{Kind: fault.Refused, Text: "the record is too large"}),
+		"no record":       broken,
+		"panic":           errors.New("panic: nil map"),
+		"unreadable":      errors.Join(gate.ErrUnreadable, &fault.Error{Kind: fault.MayHaveHappened}),
+		"refused, joined": errors.Join(&fault.Error{Kind: fault.Refused}, &fault.Error{Kind: fault.NothingHappened}),
 	} {
-		if got := functions.Wait(away, delivery); got != want {
-			t.Errorf("delivery %d: %v, want %v", delivery, got, want)
+		if err == nil || functions.Wait(err, 3) != 0 {
+			t.Errorf("%s: %v waits %v", name, err, functions.Wait(err, 3))
 		}
 	}
 	for _, c := range []struct{ function, body string }{

@@ -62,7 +62,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 func (c *caller) do(ctx context.Context, q call) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	resp, err := c.open(ctx, q)
+	resp, secret, err := c.send(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,12 @@ func (c *caller) do(ctx context.Context, q call) ([]byte, error) {
 	case errors.Is(err, errTooLarge):
 		return nil, &fault.Error{Kind: q.oversize, Op: q.op, Text: "the answer is too large", Err: err}
 	case err != nil:
-		return nil, &fault.Error{Op: q.op, Text: "the answer was cut off: " + fault.Reason(err), Err: err}
+		return nil, cutOff(q.op, err, secret)
 	case !q.html && isHTML(resp.Header, body):
 		return nil, &fault.Error{Op: q.op, Text: htmlText}
+	}
+	if secret != "" { // errors of those who read it show parts of it
+		body = bytes.ReplaceAll(body, []byte(secret), []byte(tokenText))
 	}
 	return body, nil
 }
@@ -82,24 +85,30 @@ func (c *caller) do(ctx context.Context, q call) ([]byte, error) {
 // open sends the call and returns a 2xx answer, whose body the caller closes; it is decompressed already
 // and ends with ctx. All errors are faults.
 func (c *caller) open(ctx context.Context, q call) (*http.Response, error) {
+	resp, _, err := c.send(ctx, q)
+	return resp, err
+}
+
+// send is open, and tells the token that was sent.
+func (c *caller) send(ctx context.Context, q call) (*http.Response, string, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, notSent(q.op, err)
+		return nil, "", notSent(q.op, err, "")
 	}
 	req, secret, err := c.request(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	ctx, progress := sent.Begin(ctx)
 	resp, err := sent.Watch(c.http).Do(req.WithContext(ctx))
 	if err != nil {
-		return nil, scrub(unanswered(progress, q.op, err), secret)
+		return nil, "", unanswered(progress, q.op, err, secret)
 	}
 	resp.Body = inflated(resp.Body)
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return resp, nil
+		return resp, secret, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
-	return nil, scrub(c.judgeToken(ctx, c.refusal(q, resp, secret), resp.StatusCode, secret), secret)
+	return nil, "", c.judgeToken(ctx, c.refusal(q, resp, secret), resp.StatusCode, secret)
 }
 
 // judgeToken makes a refused token that has been renewed meanwhile a passing failure.
@@ -137,7 +146,7 @@ func (c *caller) secret(ctx context.Context, op string) (string, error) {
 	}
 	token, err := c.token(ctx)
 	if err != nil {
-		return "", notSent(op, errors.Join(errNoToken, err))
+		return "", notSent(op, errors.Join(errNoToken, err), "")
 	}
 	token = strings.TrimSpace(token)
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -1,11 +1,11 @@
 package gangway
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -36,16 +36,21 @@ func (s httpStatus) Is(target error) bool {
 }
 
 // unanswered judges a request that got no answer.
-func unanswered(p *sent.Progress, op string, err error) *fault.Error {
+func unanswered(p *sent.Progress, op string, err error, secret string) *fault.Error {
 	if !p.Left(err) {
-		return notSent(op, err)
+		return notSent(op, err, secret)
 	}
-	return &fault.Error{Op: op, Text: "no usable answer: " + fault.Reason(err), Err: err}
+	return &fault.Error{Op: op, Text: "no usable answer: " + reason(err, secret), Err: hushed(err, secret)}
 }
 
 // notSent is the fault of a request that did not leave.
-func notSent(op string, err error) *fault.Error {
-	return &fault.Error{Kind: fault.NothingHappened, Op: op, Text: "not sent: " + fault.Reason(err), Err: err}
+func notSent(op string, err error, secret string) *fault.Error {
+	return &fault.Error{Kind: fault.NothingHappened, Op: op, Text: "not sent: " + reason(err, secret), Err: hushed(err, secret)}
+}
+
+// cutOff is the fault of an answer that ended too early.
+func cutOff(op string, err error, secret string) *fault.Error {
+	return &fault.Error{Op: op, Text: "the answer was cut off: " + reason(err, secret), Err: hushed(err, secret)}
 }
 
 // statusKind is the kind of an answer that is not 2xx. A redirect may be a proxy that wants a login, and may
@@ -66,10 +71,8 @@ func statusKind(code int) fault.Kind {
 
 // refusal turns an answer that is not 2xx into a fault.
 func (c *caller) refusal(q call, resp *http.Response, secret string) *fault.Error {
-	// What could be read is enough: the status decides. The token goes before the text is cut to length,
-	// so that no half of it stays.
-	body, _ := readAll(resp.Body, maxAnswer)
-	message, own := serverMessage(resp, bytes.ReplaceAll(body, orNever(secret), []byte(tokenText)))
+	body, _ := readAll(resp.Body, maxAnswer) // what could be read is enough: the status decides
+	message, own := serverMessage(resp, body, secret)
 	f := &fault.Error{
 		Kind:       statusKind(resp.StatusCode),
 		Op:         q.op,
@@ -85,27 +88,27 @@ func (c *caller) refusal(q call, resp *http.Response, secret string) *fault.Erro
 
 // serverMessage is what the server said, in one line; own is true when it came in the form in which Gangway
 // itself and its transcoding proxy answer, {"code":2,"message":"..."}.
-func serverMessage(resp *http.Response, body []byte) (text string, own bool) {
+func serverMessage(resp *http.Response, body []byte, secret string) (text string, own bool) {
 	var status struct {
 		Message string `json:"message"`
 	}
 	switch {
 	case json.Unmarshal(body, &status) == nil && status.Message != "":
-		return fault.Line(status.Message), true
+		return line(status.Message, secret), true
 	case resp.StatusCode/100 == 3:
-		return redirectText(resp), false
+		return redirectText(resp, secret), false
 	case isHTML(resp.Header, body):
 		return htmlText, false
 	case len(strings.TrimSpace(string(body))) == 0:
 		return "no text", false
 	}
-	return fault.Line(string(body)), false
+	return line(string(body), secret), false
 }
 
 // redirectText names the host of a redirect, not its URL, which may hold a session.
-func redirectText(resp *http.Response) string {
+func redirectText(resp *http.Response, secret string) string {
 	if to, err := resp.Location(); err == nil && to.Host != "" {
-		return "a redirect to " + fault.Line(to.Host) + " (a login page?), not followed"
+		return "a redirect to " + line(to.Host, secret) + " (a login page?), not followed"
 	}
 	return "a redirect (a login page?), not followed"
 }
@@ -121,19 +124,43 @@ func retryAfter(value string, clock func() time.Time) time.Duration {
 	return min(max(wait, 0), maxRetryAfter)
 }
 
-// scrub takes the token out of a fault's text, for a server may echo what it was sent.
-func scrub(f *fault.Error, secret string) *fault.Error {
-	f.Text = strings.ReplaceAll(f.Text, string(orNever(secret)), tokenText)
-	return f
+// without takes the token out of a text, for a server may echo what it was sent.
+func without(text, secret string) string {
+	if secret == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, secret, tokenText)
 }
 
-// orNever is the secret as something to search for: a text that occurs nowhere when there is none.
-func orNever(secret string) []byte {
-	if secret == "" {
-		return []byte{0xff, 0xfe, 0xff}
+// line is a foreign text for people. The token goes before the text is cut to length, so that no half of it stays.
+func line(text, secret string) string { return fault.Line(without(text, secret)) }
+
+// reason is what went wrong, for people; as in line, the token goes first.
+func reason(err error, secret string) string {
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err // fault.Reason would take it out, and with it what hides the token
 	}
-	return []byte(secret)
+	return fault.Reason(hushed(err, secret))
 }
+
+// hushed returns err or, when its text holds the token, an error with another text that is the same to errors.Is.
+func hushed(err error, secret string) error {
+	if secret == "" || !strings.Contains(err.Error(), secret) {
+		return err
+	}
+	return hush{text: without(err.Error(), secret), is: func(target error) bool { return errors.Is(err, target) }}
+}
+
+// hush stands for an error whose text holds the token. It cannot be unwrapped: that would give the token away.
+type hush struct {
+	text string
+	is   func(target error) bool
+}
+
+func (h hush) Error() string { return h.text }
+
+// Is is that of the error which it stands for.
+func (h hush) Is(target error) bool { return h.is(target) }
 
 func containsAny(text string, parts []string) bool {
 	for _, p := range parts {

@@ -27,7 +27,7 @@ const where = "Azure Functions"
 // run serves the functions until ctx ends. A line on out says when it listens. An error names every
 // setting that is wrong, and holds no secret.
 func run(ctx context.Context, out io.Writer, clock func() time.Time) error {
-	settings, err := config.Load()
+	settings, err := config.Load(opens()...)
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}

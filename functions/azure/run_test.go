@@ -98,16 +98,25 @@ func TestAdaptFailsAnInvocationWhoseMessageComesAgain(t *testing.T) {
 	}
 }
 
-// What only the parts can tell is told at once too.
+// Everything that is wrong is told in one go: forms that this program does not open along with the other settings,
+// and what only the parts can tell, once the settings are in order.
 func TestRunTellsAllThatIsWrong(t *testing.T) {
-	url, _ := broker(t)
-	use(t, append(settings(t, url), "GANGWAY_TOKEN=", "QUEUE_URL=Endpoint=sb://a.b/;SharedAccessKey=k",
-		"STORE_URL=DefaultEndpointsProtocol=https;AccountKey=x;TableName=gates",
-		"GANGWAY_TOKEN_URI=arn:aws:secretsmanager:eu-west-1:123456789012:secret:x-a1B2c3"))
-	err := run(t.Context(), io.Discard, time.Now)
-	for _, name := range []string{"QUEUE_URL", "STORE_URL", "GANGWAY_TOKEN_URI"} {
-		if err == nil || strings.Count(err.Error(), name+": ") != 1 {
-			t.Errorf("%s is not told once: %v", name, err)
+	for _, wrong := range [][]string{
+		{
+			"LOG_LEVEL=loud", "QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/123456789012", "STORE_URL=dynamodb:records",
+			"GANGWAY_TOKEN_URI=arn:aws:secretsmanager:eu-west-1:123456789012:secret:x-a1B2c3",
+		},
+		{"LOG_LEVEL=loud", "STORE_URL=BlobEndpoint=https://a/;SharedAccessSignature=s;TableName=gates"},
+		{"QUEUE_URL=Endpoint=sb://a.b/;SharedAccessKey=k", "STORE_URL=AccountName=a;AccountKey=no base64;TableName=gates"},
+	} {
+		url, _ := broker(t)
+		use(t, append(append(settings(t, url), "GANGWAY_TOKEN=", "GANGWAY_TOKEN_URI=", "LOG_LEVEL=info"), wrong...))
+		err := run(t.Context(), io.Discard, time.Now)
+		for _, setting := range wrong {
+			name, _, _ := strings.Cut(setting, "=")
+			if err == nil || strings.Count(err.Error(), name+": ") != 1 {
+				t.Errorf("%s is not told once: %v", name, err)
+			}
 		}
 	}
 }

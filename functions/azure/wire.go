@@ -25,6 +25,15 @@ type parts struct {
 	release func(context.Context) error // lets go of them, once no call is under way any more
 }
 
+// opens are the forms of settings that this program links adapters for: those of Azure and of one machine.
+func opens() []config.Form {
+	return []config.Form{
+		config.FormHTTP, config.FormServiceBus,
+		config.FormSQLite, config.FormMemory, config.FormTable, config.FormTableStorage,
+		config.FormKeyVault,
+	}
+}
+
 // wire makes the parts that the settings name.
 func wire(s config.Settings, clock func() time.Time, log *slog.Logger, told *telemetry.Telemetry) (parts, error) {
 	token, err1 := tokenOf(s, clock, log)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"prowgate/functions"
+	"prowgate/shared/fault"
+	"prowgate/shared/gate"
 	"prowgate/shared/queue"
 	"prowgate/shared/queue/sqs"
 	"prowgate/shared/telemetry"
@@ -25,6 +28,9 @@ const (
 	stopReserve = 6 * time.Second
 	lastReserve = 2 * time.Second
 )
+
+// scheduled is the function whose messages may come before their time.
+const scheduled = "poll"
 
 // result is what became of one message of a batch.
 type result struct {
@@ -110,18 +116,23 @@ func (h *handler) handle(ctx context.Context, name string, r events.SQSMessage) 
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("the invocation's time is over: %w", err)
+		return &fault.Error{Kind: fault.NothingHappened, Op: "begin", Text: "the invocation's time is over", Err: err}
 	}
 	function, known := h.functions[h.byQueue[name]]
 	if !known {
-		return fmt.Errorf("no function takes messages of the queue %q", name)
+		// It waits: a deployment repairs that, and not the message.
+		return &fault.Error{Kind: fault.NothingHappened, Op: "begin", Text: fmt.Sprintf("no function takes messages of the queue %q", name)}
 	}
 	m, err := message(r)
 	if err != nil {
-		return err
+		return errors.Join(gate.ErrUnreadable, err) // no later delivery can read it either
 	}
-	if forwarded, err := h.queues.Forward(ctx, name, m); err != nil || forwarded {
-		return err
+	// Ticks alone are meant for later. Whatever else carries a time is handled at once: a gating or cancel message
+	// has nothing to wait for, and the roles may not send to the queues of those.
+	if h.byQueue[name] == scheduled {
+		if forwarded, err := h.queues.Forward(ctx, name, m); err != nil || forwarded {
+			return err
+		}
 	}
 	in := telemetry.Invocation{
 		Function: h.byQueue[name], Queue: name, MessageID: m.ID, Delivery: deliveries(r), Trace: m.Trace, Body: m.Body,

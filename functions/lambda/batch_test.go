@@ -17,6 +17,7 @@ import (
 
 	"prowgate/functions"
 	"prowgate/shared/azurefn"
+	"prowgate/shared/fault"
 	"prowgate/shared/gate"
 	"prowgate/shared/queue"
 )
@@ -52,7 +53,7 @@ func (r *rig) function(name string) functions.Handler {
 		defer r.leave()
 		switch string(body) {
 		case `"fail"`:
-			return errors.New("the store is away")
+			return &fault.Error{Kind: fault.NothingHappened, Op: "load", Text: "the store is away"}
 		case `"panic"`:
 			panic("a mistake")
 		case `"slow"`:
@@ -141,7 +142,7 @@ func TestOnlyWhatFailedComesAgain(t *testing.T) {
 		t.Errorf("answer %s, want %s", got, want)
 	}
 	want := map[string]time.Duration{
-		"gate-poll lock-b": 10 * time.Second, "gate-poll lock-c": 40 * time.Second, "gate-other lock-d": time.Minute, "gate-poll lock-e": 10 * time.Second,
+		"gate-poll lock-b": 10 * time.Second, "gate-poll lock-c": 0, "gate-other lock-d": time.Minute, "gate-poll lock-e": 0,
 	}
 	if diff := cmp.Diff(want, r.given); diff != "" {
 		t.Errorf("given back (-want +got):\n%s", diff)
@@ -166,6 +167,19 @@ func TestEarlyMessageIsSentOn(t *testing.T) {
 	r.forwardErr = errors.New("the queue is away")
 	if got, want := r.invoke(t.Context(), t, record("gate-poll", "a", `{}`, 1, later)), failed("a"); got != want {
 		t.Errorf("answer %s, want %s", got, want)
+	}
+}
+
+// What cannot be read is given back at once, however often it has come: only then does it soon become a dead letter.
+func TestUnreadableDoesNotWait(t *testing.T) {
+	for _, text := range []string{"Encoding=gzip", "Encoding=base64", "ScheduledAt=tomorrow"} {
+		r := newRig()
+		name, value, _ := strings.Cut(text, "=")
+		attribute := fmt.Sprintf(`%q:{"dataType":"String","stringValue":%q}`, name, value)
+		got := r.invoke(t.Context(), t, record("gate-submit", "a", `!!`, 5, attribute))
+		if diff := cmp.Diff(map[string]time.Duration{"gate-submit lock-a": 0}, r.given); diff != "" || got != failed("a") || len(r.handled) > 0 {
+			t.Errorf("%s: answer %s, handled %v, given back %s", text, got, r.handled, diff)
+		}
 	}
 }
 
@@ -206,6 +220,9 @@ func TestNothingIsBegunThatCannotEnd(t *testing.T) {
 	defer cancel()
 	if got, want := r.invoke(ctx, t, record("gate-poll", "a", `"good"`, 1, "")), failed("a"); got != want || len(r.handled) > 0 {
 		t.Errorf("answer %s, want %s; handled %v", got, want, r.handled)
+	}
+	if r.given["gate-poll lock-a"] == 0 {
+		t.Error("it would use its deliveries up at once")
 	}
 }
 

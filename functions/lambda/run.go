@@ -19,7 +19,7 @@ const where = "AWS Lambda"
 
 // run makes the handler of the functions. An error names every setting that is wrong, and holds no secret.
 func run(ctx context.Context, out io.Writer, clock func() time.Time) (*handler, error) {
-	settings, err := config.Load()
+	settings, err := config.Load(opens()...)
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}

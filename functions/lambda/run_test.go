@@ -63,14 +63,15 @@ func TestRunTellsWhyItCannot(t *testing.T) {
 	}
 }
 
-// What only the parts can tell is told at once too.
+// Forms that this program does not open are told along with everything else.
 func TestRunTellsAllThatIsWrong(t *testing.T) {
 	env := good()
+	env["LOG_LEVEL"] = "loud"
 	env["QUEUE_URL"], env["STORE_URL"] = "http://127.0.0.1:7071", "memory:"
 	env["GANGWAY_TOKEN_URI"] = "https://ci-tokens.vault.azure.net/secrets/gangway"
 	use(t, env)
 	_, err := run(t.Context(), io.Discard, time.Now)
-	for _, name := range []string{"QUEUE_URL", "STORE_URL", "GANGWAY_TOKEN_URI"} {
+	for _, name := range []string{"QUEUE_URL", "STORE_URL", "GANGWAY_TOKEN_URI", "LOG_LEVEL"} {
 		if err == nil || strings.Count(err.Error(), name) != 1 {
 			t.Errorf("%s is not told once: %v", name, err)
 		}

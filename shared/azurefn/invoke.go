@@ -55,12 +55,17 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, in Invocation, h
 }
 
 // hold keeps a failed message from coming again at once: until its wait is over, the host has hung up, or the
-// invocation's time is over. A timer's invocation has no message.
+// invocation's time is over. A timer's invocation has no message. Whoever is held takes a place of the host's, so
+// that Wait must hold only what no other message could do better at this time.
 func (s *server) hold(ctx context.Context, in Invocation, failure error) {
 	if s.Wait == nil || in.DeliveryCount == 0 {
 		return
 	}
-	t := time.NewTimer(s.Wait(failure, in.DeliveryCount))
+	wait := s.Wait(failure, in.DeliveryCount)
+	if wait <= 0 {
+		return
+	}
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:

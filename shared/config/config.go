@@ -88,15 +88,16 @@ func Describe() []Setting {
 	return list
 }
 
-// Load reads the environment. The error lists every problem, one a line: the variable's name and the
-// rule that its value breaks. Settings are complete only when there is none.
-func Load() (Settings, error) {
+// Load reads the environment of a program that opens the given forms, or all there are if it names none. The error
+// lists every problem, one a line: the variable's name and the rule that its value breaks. Settings are complete only
+// when there is none.
+func Load(opens ...Form) (Settings, error) {
 	var r raw
 	if err := envconfig.Process("", &r); err != nil {
 		return Settings{}, fmt.Errorf("read the environment: %w", err)
 	}
 	missing := r.complete()
-	settings, err := r.parse()
+	settings, err := r.parse(opens)
 	if err = errors.Join(missing, err); err != nil {
 		return Settings{}, err
 	}

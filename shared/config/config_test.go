@@ -271,7 +271,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestTokenURI(t *testing.T) {
-	const rule, both = "GANGWAY_TOKEN_URI: must be https://<vault>.vault.azure.net/secrets/<name>, without a version, or the ARN of a secret", "GANGWAY_TOKEN_URI: must not be set beside GANGWAY_TOKEN"
+	const rule, both = "GANGWAY_TOKEN_URI: must be https://<vault>.vault.azure.net/secrets/<name> without a version or the ARN of a secret of Secrets Manager", "GANGWAY_TOKEN_URI: must not be set beside GANGWAY_TOKEN"
 	for _, c := range []struct{ value, token, want string }{
 		{"https://ci-tokens.vault.azure.net/secrets/gangway", "", ""},
 		{"https://ci-tokens.vault.azure.net/secrets/gangway/", "", ""},
@@ -296,11 +296,12 @@ func TestTokenURI(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	const url, name, part = "must be https://<account>.table.core.windows.net/<table>", "must end in the name of a table", "must have a part TableName=<table>"
+	const account = "must have a part AccountName"
 	for value, want := range map[string]string{
 		"https://account.table.core.windows.net/records":                    "",
 		"https://account.table.core.usgovcloudapi.net/records/":             "",
 		"AccountName=a;AccountKey=k;TableName=records":                      "",
-		"tablename=records;DefaultEndpointsProtocol=http;AccountKey=k":      "",
+		"tablename=records;AccountName=a;AccountKey=k":                      "",
 		"AccountName=a;SharedAccessSignature=sv=1&sig=s;TableName=records;": "",
 		"http://account.table.core.windows.net/records":                     url,
 		"https://account.blob.core.windows.net/records":                     url,
@@ -312,7 +313,13 @@ func TestTables(t *testing.T) {
 		"AccountName=a;AccountKey=k":                                        part,
 		"AccountName=a;AccountKey=k;TableName=my-records":                   part,
 		"AccountName=a;TableName=records":                                   "must have a part AccountKey or SharedAccessSignature",
-		"UseDevelopmentStorage=true;TableName=records":                      "must have a part AccountKey or SharedAccessSignature",
+		"AccountName=a;AccountKey=;TableName=records":                       "must have a part AccountKey or SharedAccessSignature",
+		"AccountName=a;accountkey=k;TableName=records":                      "must have a part AccountKey or SharedAccessSignature",
+		"DefaultEndpointsProtocol=https;AccountKey=k;TableName=records":     account,
+		"BlobEndpoint=https://a/;SharedAccessSignature=s;TableName=records": account,
+		"AccountName=;SharedAccessSignature=s;TableName=records":            account,
+		"accountname=a;SharedAccessSignature=s;TableName=records":           account,
+		"UseDevelopmentStorage=true;TableName=records":                      account,
 	} {
 		_, _, err := StoreForm(value)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// Form is a way to say where the queues or the records are.
+// Form is a way to say where the queues, the records or the token are. Each program opens some of them, so that it
+// links no library of another cloud.
 type Form string
 
-// The forms that this build has an adapter for.
+// The forms that there is an adapter for.
 const (
 	FormHTTP   Form = "http"   // queues: http(s)://host[:port], the local host's broker
 	FormSQLite Form = "sqlite" // records: sqlite:<file>
@@ -23,10 +25,12 @@ const (
 
 	FormTable        Form = "table"         // records: https://<account>.table.core.windows.net/<table>, with an identity
 	FormTableStorage Form = "table-storage" // records: a storage connection string with a part TableName=<table>
+
+	FormKeyVault       Form = "key-vault"       // token: https://<vault>.vault.azure.net/secrets/<name>, with an identity
+	FormSecretsManager Form = "secrets-manager" // token: the ARN of a secret
 )
 
-// row is one documented form. The first row whose pattern matches is the value's form; a row without
-// a Form has no adapter in this build.
+// row is one documented form. The first row whose pattern matches is the value's form.
 type row struct {
 	form    Form
 	name    string // as people write it
@@ -34,8 +38,8 @@ type row struct {
 	check   func(value string) error // further rules
 }
 
-// A new adapter gives its row a Form and a check here, and its dispatcher a case. The parts of a
-// connection string come in any order.
+// A new adapter gets a Form, a row with a check here, a case in its dispatcher, and a place in the call of Load of
+// each program that opens it. The parts of a connection string come in any order.
 
 var queueRows = []row{
 	{FormServiceBus, "a Service Bus connection string", regexp.MustCompile(`(?i)(^|;)\s*(Endpoint|SharedAccessKeyName|SharedAccessKey|SharedAccessSignature|EntityPath)=`), checkBusString},
@@ -52,36 +56,47 @@ var storeRows = []row{
 	{FormTableStorage, "a storage connection string with TableName=<table>", regexp.MustCompile(`(?i)(^|;)\s*(DefaultEndpointsProtocol|AccountName|AccountKey|TableEndpoint|TableName|SharedAccessSignature|UseDevelopmentStorage)=`), checkTableStorage},
 }
 
+var tokenRows = []row{
+	{FormKeyVault, "https://<vault>.vault.azure.net/secrets/<name> without a version", secretURI, nil},
+	{FormSecretsManager, "the ARN of a secret of Secrets Manager", secretARN, nil},
+}
+
 // QueueForm tells the form of a QUEUE_URL. The error names the accepted forms; it never repeats the
 // value, which may hold a key.
 func QueueForm(value string) (Form, error) {
-	form, _, err := find(queueRows, value)
+	form, _, err := find(queueRows, value, nil)
 	return form, err
 }
 
 // StoreForm tells the form of a STORE_URL, and what comes after its colon: the file of FormSQLite.
 // The error names the accepted forms; it never repeats the value, which may hold a key.
-func StoreForm(value string) (form Form, rest string, err error) { return find(storeRows, value) }
+func StoreForm(value string) (form Form, rest string, err error) { return find(storeRows, value, nil) }
 
-func find(rows []row, value string) (form Form, rest string, err error) {
+// find tells the form of a value, of those that are opened (all of them when none is named), and what comes after the
+// text that the form is known by.
+func find(rows []row, value string, opened []Form) (form Form, rest string, err error) {
 	for _, r := range rows {
 		at := r.pattern.FindStringIndex(value)
 		switch {
 		case at == nil:
 			continue
-		case r.form == "":
-			return "", "", fmt.Errorf("this form (%s) is not supported by this build, which takes %s", r.name, accepted(rows))
+		case !r.isIn(opened):
+			return "", "", fmt.Errorf("this program does not open this form (%s), but %s", r.name, accepted(rows, opened))
+		case r.check != nil:
+			err = r.check(value)
 		}
-		return r.form, value[at[1]:], r.check(value)
+		return r.form, value[at[1]:], err
 	}
-	return "", "", fmt.Errorf("must be %s", accepted(rows))
+	return "", "", fmt.Errorf("must be %s", accepted(rows, opened))
 }
 
-// accepted lists the forms that this build has an adapter for.
-func accepted(rows []row) string {
+func (r row) isIn(opened []Form) bool { return len(opened) == 0 || slices.Contains(opened, r.form) }
+
+// accepted lists the forms that are opened.
+func accepted(rows []row, opened []Form) string {
 	var names []string
 	for _, r := range rows {
-		if r.form != "" {
+		if r.isIn(opened) {
 			names = append(names, r.name)
 		}
 	}
@@ -104,7 +119,9 @@ const tableName = `[A-Za-z][A-Za-z0-9]{2,62}`
 var (
 	tablePath = regexp.MustCompile(`^/` + tableName + `/?$`)
 	tablePart = regexp.MustCompile(`(?i)(^|;)\s*TableName=\s*` + tableName + `\s*(;|$)`)
-	keyPart   = regexp.MustCompile(`(?i)(^|;)\s*(AccountKey|SharedAccessSignature)=.`)
+	// The SDK knows these parts in this spelling alone (aztables, connection_string.go).
+	accountPart = regexp.MustCompile(`(^|;)\s*AccountName=[^;\s]`)
+	keyPart     = regexp.MustCompile(`(^|;)\s*(AccountKey|SharedAccessSignature)=[^;\s]`)
 )
 
 // checkTable takes the URL of a table, over which a token of this process's identity is sent.
@@ -126,6 +143,8 @@ func checkTableStorage(value string) error {
 	switch {
 	case !tablePart.MatchString(value):
 		return errors.New("must have a part TableName=<table>: 3 to 63 letters and digits, the first a letter")
+	case !accountPart.MatchString(value):
+		return errors.New("must have a part AccountName")
 	case !keyPart.MatchString(value):
 		return errors.New("must have a part AccountKey or SharedAccessSignature")
 	}

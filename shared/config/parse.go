@@ -27,11 +27,11 @@ func (p *problems) note(name string, err error) {
 }
 
 // parse checks all values. An empty QUEUE_URL or STORE_URL is told by complete.
-func (r *raw) parse() (Settings, error) {
+func (r *raw) parse(opens []Form) (Settings, error) {
 	var p problems
 	s := Settings{
 		GangwayToken:    r.token(&p),
-		GangwayTokenURI: r.tokenURI(&p),
+		GangwayTokenURI: r.tokenURI(&p, opens),
 		QueueURL:        NewSecret(r.queue()),
 		StoreURL:        NewSecret(r.StoreURL),
 		RatePerMinute:   integer(&p, "GANGWAY_RATE_PER_MINUTE", r.RatePerMinute, 1, 100_000),
@@ -45,6 +45,7 @@ func (r *raw) parse() (Settings, error) {
 		LogLevel:        level(&p, "LOG_LEVEL", r.LogLevel),
 	}
 	r.urls(&p, &s)
+	r.forms(&p, opens)
 	r.queueNames(&p)
 	r.telemetry(&p, &s)
 	return s, errors.Join(p...)
@@ -58,13 +59,18 @@ func (r *raw) urls(p *problems, s *Settings) {
 	p.note("PROW_URL", err)
 	s.ArtifactsURL, err = baseURL(r.ArtifactsURL, "")
 	p.note("ARTIFACTS_URL", err)
-	if r.QueueURL != "" {
-		_, err = QueueForm(r.QueueURL)
-		p.note("QUEUE_URL", err)
-	}
-	if r.StoreURL != "" {
-		_, _, err = StoreForm(r.StoreURL)
-		p.note("STORE_URL", err)
+}
+
+// forms checks where the queues and the records are, if that is said.
+func (r *raw) forms(p *problems, opens []Form) {
+	for _, f := range []struct {
+		name, value string
+		rows        []row
+	}{{"QUEUE_URL", r.QueueURL, queueRows}, {"STORE_URL", r.StoreURL, storeRows}} {
+		if f.value != "" {
+			_, _, err := find(f.rows, f.value, opens)
+			p.note(f.name, err)
+		}
 	}
 }
 
@@ -92,12 +98,15 @@ func (r *raw) token(p *problems) Secret {
 var secretURI = regexp.MustCompile(`^https://[A-Za-z0-9-]{3,24}\.vault\.(azure\.net|azure\.cn|usgovcloudapi\.net)/secrets/[A-Za-z0-9-]{1,127}$`)
 
 // tokenURI refuses a version, which would name the same token for ever.
-func (r *raw) tokenURI(p *problems) string {
+func (r *raw) tokenURI(p *problems, opens []Form) string {
 	uri := strings.TrimRight(r.GangwayTokenURI, "/")
+	if uri == "" {
+		return ""
+	}
+	_, _, err := find(tokenRows, uri, opens)
 	switch {
-	case uri == "":
-	case !secretURI.MatchString(uri) && !secretARN.MatchString(uri):
-		p.add("GANGWAY_TOKEN_URI", "must be https://<vault>.vault.azure.net/secrets/<name>, without a version, or the ARN of a secret")
+	case err != nil:
+		p.note("GANGWAY_TOKEN_URI", err)
 	case r.GangwayToken != "":
 		p.add("GANGWAY_TOKEN_URI", "must not be set beside GANGWAY_TOKEN")
 	}

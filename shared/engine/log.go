@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"prowgate/shared/gate"
@@ -10,9 +11,18 @@ import (
 // logChange writes what a decision added to the record's timeline. The names in it are the sender's.
 func (e *Engine) logChange(ctx context.Context, before, after gate.Record) {
 	for _, m := range added(before.Timeline, after.Timeline) {
-		e.Log.InfoContext(ctx, m.Text, "event", m.Event, "gateId", after.GateID, "executionId", gate.Neutralise(after.ExecutionID),
+		e.Log.Log(ctx, levelOf(m), m.Text, "event", m.Event, "gateId", after.GateID, "executionId", gate.Neutralise(after.ExecutionID),
 			"job", gate.Neutralise(after.Gating.JobName), "region", gate.Neutralise(after.Gating.Region), "phase", string(after.Phase))
 	}
+}
+
+// levelOf is the level at which a moment is logged. A lost tick is a warning: the alerts of the templates look for it,
+// and a level at which they do not hear of it is none that they allow.
+func levelOf(m gate.Moment) slog.Level {
+	if m.Event == "sweep" {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
 }
 
 // added returns the moments behind the last one that both timelines have.

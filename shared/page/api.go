@@ -26,7 +26,7 @@ var errNoRecords = errors.New("the handler keeps its records in its own memory (
 
 // gates is the answer to GET /api/gates.
 type gates struct {
-	Gates []json.RawMessage `json:"gates"`          // the one that came last first
+	Gates []json.RawMessage `json:"gates"`          // the one that came last first; an abort without a gate has an empty gateId
 	Total int               `json:"total"`          // how many there are in all
 	Next  string            `json:"next,omitempty"` // the parameter after for what follows; absent at the end
 }
@@ -74,7 +74,8 @@ func (p *Page) read(r *http.Request) (list, error) {
 	return p.index.gates(r.Context())
 }
 
-// one answers GET /api/gates/<gate id>, always from the store.
+// one answers GET /api/gates/<gate id>, always from the store. Where no gate has that id, it may be that of an
+// execution whose abort was asked for without a gate.
 func (p *Page) one(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("gateId")
 	if p.Records == nil {
@@ -82,12 +83,15 @@ func (p *Page) one(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, ok, err := p.Records.Load(r.Context(), gate.KeyPrefix+id)
+	if err == nil && !ok {
+		e, ok, err = p.Records.Load(r.Context(), gate.AbortKeyPrefix+id)
+	}
 	if err != nil {
 		p.fail(w, http.StatusServiceUnavailable, err)
 		return
 	}
 	if !ok {
-		p.fail(w, http.StatusNotFound, fmt.Errorf("there is no gate %q", id))
+		p.fail(w, http.StatusNotFound, fmt.Errorf("there is no gate %q, and no abort of an execution of that id", id))
 		return
 	}
 	v, err := viewOf(e)

@@ -27,6 +27,7 @@ type board struct {
 	Running     []row
 	Ended       []row
 	Known       int // gates that the store holds
+	Unowned     int // aborts of jobs that no gate owns
 	From, To    int // of the gates that are shown, counted from 1
 	Found       int
 	Newer       string // address of the part before this one, if there is one
@@ -81,7 +82,8 @@ func (p *Page) board(r *http.Request) board {
 	if err != nil {
 		b.Error = gate.Neutralise(err.Error())
 	}
-	b.AsOf, b.Known = all.asOf, len(all.items)
+	b.AsOf = all.asOf
+	b.count(all)
 	opened := openedBy(query)
 	b.group(all, query)
 	b.rows(all, query, opened)
@@ -89,6 +91,16 @@ func (p *Page) board(r *http.Request) board {
 		b.queues(p.Queues(r.Context(), func(l Letter) bool { return opened[l.Key()] }), query, opened)
 	}
 	return b
+}
+
+// count tells how many of each there are.
+func (b *board) count(all list) {
+	for _, it := range all.items {
+		if it.ID == "" {
+			b.Unowned++
+		}
+	}
+	b.Known = len(all.items) - b.Unowned
 }
 
 // group counts the gates that hold the filter's words.
@@ -142,7 +154,7 @@ func (b *board) rows(all list, query url.Values, opened map[string]bool) {
 }
 
 func newRow(it *item, query url.Values, opened map[string]bool) row {
-	key := "gate-" + it.ID
+	key := it.key()
 	r := row{item: it, Key: key, Open: opened[key], Opens: address(query, "open", key)}
 	if r.Open {
 		var v gate.View

@@ -21,7 +21,7 @@ const (
 	lookTime    = 20 * time.Second // that one look may take
 )
 
-// index keeps the gates in memory, in order of time, which the store does not know. Whoever asks has it
+// index keeps the gates in memory, and the aborts of jobs that no gate owns, in order of time, which the store does not know. Whoever asks has it
 // looked through again, unless that was just tried: a store of many gates costs a tenth of the time at
 // most, however many ask, whether they stay for the answer, and whether the store gives one. A record is
 // decoded when its version changes.
@@ -40,7 +40,7 @@ type index struct {
 // list is what the store held at one time, the gate that came last first. It is never changed.
 type list struct {
 	items []*item
-	byID  map[string]*item
+	byID  map[string]*item // by place.id
 	asOf  time.Time
 }
 
@@ -85,17 +85,27 @@ func (x *index) look(ctx context.Context, began time.Time) {
 
 // read looks through the store, and returns beside an error what it has seen.
 func (x *index) read(ctx context.Context) (map[string]*item, error) {
-	known, after := make(map[string]*item, len(x.known)), ""
-	for {
-		entries, err := x.records.List(ctx, gate.KeyPrefix, after, batch)
-		if err != nil {
+	known := make(map[string]*item, len(x.known))
+	for _, prefix := range []string{gate.KeyPrefix, gate.AbortKeyPrefix} {
+		if err := x.readKind(ctx, prefix, known); err != nil {
 			return known, fmt.Errorf("read records: %w", err)
+		}
+	}
+	return known, nil
+}
+
+// readKind adds the records whose keys begin with prefix.
+func (x *index) readKind(ctx context.Context, prefix string, known map[string]*item) error {
+	for after := ""; ; {
+		entries, err := x.records.List(ctx, prefix, after, batch)
+		if err != nil {
+			return err
 		}
 		for _, e := range entries {
 			known[e.Key] = x.item(ctx, e)
 		}
 		if len(entries) < batch {
-			return known, nil
+			return nil
 		}
 		after = entries[len(entries)-1].Key
 	}
@@ -119,15 +129,16 @@ func listOf(known map[string]*item, asOf time.Time) list {
 	l.items = slices.DeleteFunc(slices.Collect(maps.Values(known)), func(it *item) bool { return it.broken })
 	slices.SortFunc(l.items, func(a, b *item) int { return a.place().compare(b.place()) })
 	for _, it := range l.items {
-		l.byID[it.ID] = it
+		l.byID[it.place().id] = it
 	}
 	return l
 }
 
-// place is where a gate stands in the list.
+// place is where a gate stands in the list. No gate id holds a colon, so that the abort of an execution that is named
+// like a gate stands elsewhere.
 type place struct {
 	came time.Time
-	id   string
+	id   string // a gate's id, or the key of an abort's record
 }
 
 func (p place) compare(q place) int {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -18,7 +19,7 @@ const (
 	groupCancelledEarly = "cancelled-early" // before the gating message came
 )
 
-// item is one gate as the page lists it. Nothing in it holds a marker, and it is never changed.
+// item is one gate as the page lists it, or the abort of a job that no gate owns: that has no ID. Nothing in it holds a marker, and it is never changed.
 type item struct {
 	version string
 	broken  bool                   // the record cannot be read, and nothing else is set
@@ -43,7 +44,7 @@ type item struct {
 func newItem(e store.Entry) (*item, error) {
 	r, err := gate.DecodeRecord(e.Body)
 	if err == nil {
-		err = belongs(r.GateID, e.Key)
+		err = belongs(r.GateID, r.ExecutionID, e.Key)
 	}
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func newItem(e store.Entry) (*item, error) {
 	}
 	it.verdict(r)
 	it.words = strings.ToLower(strings.Join([]string{
-		it.ID, it.Job, it.Region, it.Execution, it.State, it.Group, string(it.Phase), it.Retry, it.Cancel,
+		it.ID, it.Job, it.Region, it.Execution, it.State, it.Group, string(it.Phase), it.Retry, it.Cancel, it.What(),
 	}, " "))
 	return it, nil
 }
@@ -86,12 +87,38 @@ func (it *item) verdict(r gate.Record) {
 	}
 }
 
-func (it *item) place() place { return place{it.Came, it.ID} }
+func (it *item) place() place {
+	if it.ID == "" {
+		return place{it.Came, gate.AbortKeyPrefix + it.Execution}
+	}
+	return place{it.Came, it.ID}
+}
 
-// belongs wants a record to be that of the gate under whose key it is: null or {} are JSON too, and no gate.
-func belongs(gateID, key string) error {
-	if gate.KeyPrefix+gateID != key {
-		return fmt.Errorf("the record is of gate %q, and not of the key's", gateID)
+// Name is what people call it.
+func (it *item) Name() string { return cmp.Or(it.ID, it.Execution) }
+
+// What says what it is, where that is no gate.
+func (it *item) What() string {
+	if it.ID == "" {
+		return "a job that no gate owns"
+	}
+	return ""
+}
+
+// key names it among all that is on the page.
+func (it *item) key() string {
+	if it.ID == "" {
+		return "abort-" + it.Execution
+	}
+	return "gate-" + it.ID
+}
+
+// belongs wants a record to be that of the gate or execution under whose key it is: null or {} are JSON too, and no
+// record. The ids may have been made harmless already.
+func belongs(gateID, executionID, key string) error {
+	r := gate.Record{GateID: gateID, ExecutionID: executionID}
+	if r.ID() == "" || gate.Neutralise(r.Key()) != gate.Neutralise(key) {
+		return fmt.Errorf("the record is of gate %q, execution %q, and not of the key's", gateID, executionID)
 	}
 	return nil
 }
@@ -100,7 +127,7 @@ func belongs(gateID, key string) error {
 func viewOf(e store.Entry) (gate.View, error) {
 	v, err := gate.ViewOf(e.Body)
 	if err == nil {
-		err = belongs(v.GateID, e.Key)
+		err = belongs(v.GateID, v.ExecutionID, e.Key)
 	}
 	if err != nil {
 		return gate.View{}, err

@@ -3,7 +3,7 @@
 //
 //	GET <Path>                 the page; with part=live what changes on it
 //	GET /api/gates             the newest gates, a part at a time
-//	GET /api/gates/<gate id>   one gate with its timeline
+//	GET /api/gates/<gate id>   one gate with its timeline, or the abort of an execution that no gate owns
 //
 // The page needs nothing but this: its style and its script are part of it and named by their hashes in
 // its policy. It works without the script as well, only not by itself.

@@ -103,7 +103,6 @@ func TestGatesNewestFirst(t *testing.T) {
 	}
 	save(t, s, gate.Record{GateID: "newest"}, noon().Add(24*time.Hour))
 	save(t, s, gate.Record{GateID: "timeless"}, time.Time{})
-	save(t, s, gate.Record{ExecutionID: "no-gate"}, noon().Add(48*time.Hour))
 	if _, err := s.Save(t.Context(), store.Entry{Key: gate.KeyPrefix + "broken", Body: []byte("{")}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ import (
 // the right to one of its paths is missing, does not make this process ask the vault all the time.
 const rereadAfter = time.Minute
 
-// UnreadableText is logged, as a warning, when the secret could not be read. The alert looks for it too.
+// UnreadableText is logged, as an error, when the secret could not be read. The alerts look for it too.
 const UnreadableText = "the token cannot be read"
 
-// RefusedText is logged, as a warning, when the server refused the secret and no other has taken its place.
-// The alert in infra/azure looks for it.
+// RefusedText is logged, as an error, when the server refused the secret and no other has taken its place. The
+// alerts of the templates look for it.
 const RefusedText = "the token was refused"
 
 // Source hands out one secret. Its methods may be used by many goroutines at once; while one of them reads,
@@ -58,7 +58,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	defer s.unlock()
 	if s.text == "" && s.read != nil {
 		if err := s.renew(ctx); err != nil {
-			s.log.WarnContext(ctx, UnreadableText, "error", err.Error())
+			s.log.ErrorContext(ctx, UnreadableText, "error", err.Error())
 			return "", err
 		}
 	}
@@ -75,12 +75,12 @@ func (s *Source) Refused(ctx context.Context, token string) bool {
 	defer s.unlock()
 	if s.text == token && s.read != nil && s.clock().Sub(s.tried) >= rereadAfter {
 		if err := s.renew(ctx); err != nil {
-			s.log.WarnContext(ctx, UnreadableText, "error", err.Error())
+			s.log.ErrorContext(ctx, UnreadableText, "error", err.Error())
 		}
 	}
 	renewed := s.text != token
 	if !renewed {
-		s.log.WarnContext(ctx, RefusedText)
+		s.log.ErrorContext(ctx, RefusedText)
 	}
 	return renewed
 }

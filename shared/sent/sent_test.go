@@ -117,6 +117,29 @@ func TestOtherTransports(t *testing.T) {
 	}
 }
 
+// returning is a transport that has written on a connection it had, found it closed, and was refused a new one.
+type returning struct{ wrote bool }
+
+func (r returning) Do(req *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(req.Context())
+	trace.GetConn("h:80")
+	trace.GotConn(httptrace.GotConnInfo{Reused: true})
+	if r.wrote {
+		trace.WroteHeaders()
+	}
+	trace.GetConn("h:80")
+	return nil, syscall.ECONNREFUSED
+}
+
+// What was written once may have arrived, although the error is that of a later dial.
+func TestWrittenBeforeADialFailed(t *testing.T) {
+	for _, wrote := range []bool{true, false} {
+		if got := do(t, returning{wrote}, "http://h"); got != wrote {
+			t.Errorf("wrote %v: left %v", wrote, got)
+		}
+	}
+}
+
 // What failed before the transport was asked did not leave, whatever the error looks like.
 func TestNothingAsked(t *testing.T) {
 	_, p := Begin(t.Context())

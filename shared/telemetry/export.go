@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -31,11 +30,11 @@ func origin(ctx context.Context) (*resource.Resource, error) {
 }
 
 func newTraces(ctx context.Context, c Config, from *resource.Resource, told *troubles) (*sdktrace.TracerProvider, error) {
-	var options []otlptracehttp.Option
-	if c.Transport != nil {
-		options = append(options, otlptracehttp.WithHTTPClient(&http.Client{Transport: c.Transport}))
+	client, err := newClient(c, "TRACES")
+	if err != nil {
+		return nil, err
 	}
-	exporter, err := otlptracehttp.New(ctx, options...)
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(client))
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +42,11 @@ func newTraces(ctx context.Context, c Config, from *resource.Resource, told *tro
 }
 
 func newMetrics(ctx context.Context, c Config, from *resource.Resource, told *troubles) (*sdkmetric.MeterProvider, error) {
-	var options []otlpmetrichttp.Option
-	if c.Transport != nil {
-		options = append(options, otlpmetrichttp.WithHTTPClient(&http.Client{Transport: c.Transport}))
+	client, err := newClient(c, "METRICS")
+	if err != nil {
+		return nil, err
 	}
-	exporter, err := otlpmetrichttp.New(ctx, options...)
+	exporter, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithHTTPClient(client))
 	if err != nil {
 		return nil, err
 	}

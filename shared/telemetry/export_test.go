@@ -62,7 +62,7 @@ func TestCollectorsAnswerBringsNoKeyIntoTheLog(t *testing.T) {
 				if !strings.Contains(log, want) {
 					t.Errorf("%d, %s: does not say %q: %s", status, signal, want, log)
 				}
-				for _, key := range []string{"hush", "same", "%2F"} {
+				for _, key := range []string{"hush", "same", "%2F", "no such key"} {
 					if strings.Contains(log, key) {
 						t.Errorf("%d, %s: holds %q: %s", status, signal, key, log)
 					}

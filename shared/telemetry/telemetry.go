@@ -35,7 +35,7 @@ type Config struct {
 	Traces, Metrics bool
 	Log             *slog.Logger      // is told of a collector that does not answer
 	Clock           func() time.Time  // is asked when such a one is tried again
-	Transport       http.RoundTripper // carries the exports; nil: one of the SDK's own
+	Transport       http.RoundTripper // carries the exports; nil: one with the certificates that the variables name
 }
 
 // Telemetry is what a handler is watched with. Nil and the zero value are off. Its methods may be used by many
@@ -57,7 +57,7 @@ type signal interface {
 }
 
 // Start begins to send what the settings ask for; it connects to nothing yet. An error means settings of
-// OpenTelemetry that contradict one another.
+// OpenTelemetry that contradict one another, or name a certificate that cannot be read.
 func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	if !c.Traces && !c.Metrics {
 		return &Telemetry{}, nil

@@ -87,12 +87,14 @@ func words(value string) []string {
 	return found
 }
 
-// blanked takes out of an export's error what may hold a key: the body of the collector's answer, which the exporters
-// quote after this word and which may repeat the request; and the keys, wherever they are.
+// blanked takes out of an export's error what may hold a key: what the collector says in its answer's body, which the
+// exporters quote after these words and which may repeat the request; and the keys, wherever they are.
 func blanked(text string, keys []string) string {
-	text, _, cut := strings.Cut(text, "body: ")
-	if cut {
-		text += "body left out"
+	for _, quoted := range []string{"body: ", "partial success: "} {
+		before, _, cut := strings.Cut(text, quoted)
+		if cut {
+			text = before + strings.TrimSuffix(quoted, ": ") + " left out"
+		}
 	}
 	for _, key := range keys {
 		text = strings.ReplaceAll(text, key, "***")

@@ -9,7 +9,7 @@ import (
 )
 
 // failWith answers with what a fault says.
-func failWith(w http.ResponseWriter, err error) {
+func (s server) failWith(w http.ResponseWriter, err error) {
 	p, status := problem{Error: err.Error(), Code: codeUnclear}, http.StatusInternalServerError
 	switch fault.KindOf(err) {
 	case fault.Refused:
@@ -20,10 +20,16 @@ func failWith(w http.ResponseWriter, err error) {
 		status, p.Code = http.StatusServiceUnavailable, codeNotDone
 	case fault.MayHaveHappened:
 	}
-	fail(w, status, p)
+	s.fail(w, status, p)
 }
 
-func fail(w http.ResponseWriter, status int, p problem) { answer(w, status, p) }
+// fail answers with a problem. All of its texts go through here, for some repeat what the request said.
+func (s server) fail(w http.ResponseWriter, status int, p problem) {
+	for _, change := range s.texts {
+		p.Error, p.Property = change(p.Error), change(p.Property)
+	}
+	answer(w, status, p)
+}
 
 // answer encodes first and then writes.
 func answer(w http.ResponseWriter, status int, v any) {

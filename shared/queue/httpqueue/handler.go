@@ -33,24 +33,28 @@ const (
 
 // Handler serves the broker's queues below the path it is mounted at. A message received for good is
 // removed when all of it has been written and before the answer's end is: a client that is gone, or a
-// process that dies in between, leaves it in the queue, and a client that sees the end has it alone.
-func Handler(b Broker) http.Handler {
-	s := server{b}
+// process that dies in between, leaves it in the queue, and a client that sees the end has it alone. Each of texts
+// changes what an error says before it is answered; what errors may not say is the caller's to know.
+func Handler(b Broker, texts ...func(string) string) http.Handler {
+	s := server{b, texts}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t, err := parseTarget(r)
 		if err != nil {
-			fail(w, http.StatusBadRequest, problem{Error: err.Error(), Code: codeBadRequest})
+			s.fail(w, http.StatusBadRequest, problem{Error: err.Error(), Code: codeBadRequest})
 			return
 		}
 		if _, err := b.Counts(r.Context(), t.queue); fault.Is(err, fault.Refused) {
-			fail(w, http.StatusNotFound, problem{Error: err.Error(), Code: codeUnknownQueue})
+			s.fail(w, http.StatusNotFound, problem{Error: err.Error(), Code: codeUnknownQueue})
 			return
 		}
 		s.route(w, r, t)
 	})
 }
 
-type server struct{ b Broker }
+type server struct {
+	b     Broker
+	texts []func(string) string
+}
 
 func (s server) route(w http.ResponseWriter, r *http.Request, t target) {
 	verbs := map[string]map[string]func(http.ResponseWriter, *http.Request, target){
@@ -64,7 +68,7 @@ func (s server) route(w http.ResponseWriter, r *http.Request, t target) {
 		for verb := range verbs {
 			w.Header().Add("Allow", verb)
 		}
-		fail(w, http.StatusMethodNotAllowed, problem{Error: r.Method + " does not work here", Code: codeBadRequest})
+		s.fail(w, http.StatusMethodNotAllowed, problem{Error: r.Method + " does not work here", Code: codeBadRequest})
 		return
 	}
 	serve(w, r, t)
@@ -73,7 +77,7 @@ func (s server) route(w http.ResponseWriter, r *http.Request, t target) {
 func (s server) counts(w http.ResponseWriter, r *http.Request, t target) {
 	c, err := s.b.Counts(r.Context(), t.queue)
 	if err != nil {
-		failWith(w, err)
+		s.failWith(w, err)
 		return
 	}
 	answer(w, http.StatusOK, c)
@@ -82,41 +86,41 @@ func (s server) counts(w http.ResponseWriter, r *http.Request, t target) {
 func (s server) send(w http.ResponseWriter, r *http.Request, t target) {
 	m, err := readMessage(r.Header.Get(propertiesHeader))
 	if bad := (*propertyError)(nil); errors.As(err, &bad) {
-		fail(w, http.StatusBadRequest, problem{bad.Error(), codeBadRequest, bad.property})
+		s.fail(w, http.StatusBadRequest, problem{bad.Error(), codeBadRequest, bad.property})
 		return
 	}
 	m.ContentType, m.Trace = r.Header.Get("Content-Type"), readTrace(r.Header.Get(traceHeader))
 	m.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		fail(w, http.StatusRequestEntityTooLarge, problem{Error: "the body has more than 262144 bytes", Code: codeTooLarge})
+		s.fail(w, http.StatusRequestEntityTooLarge, problem{Error: "the body has more than 262144 bytes", Code: codeTooLarge})
 		return
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, problem{Error: "the body could not be read", Code: codeBadRequest})
+		s.fail(w, http.StatusBadRequest, problem{Error: "the body could not be read", Code: codeBadRequest})
 		return
 	}
 	if m.ID == "" {
 		m.ID = uuid.NewString()
 	}
 	if err := s.b.Send(r.Context(), t.queue, m); err != nil {
-		failWith(w, err)
+		s.failWith(w, err)
 		return
 	}
 	answer(w, http.StatusCreated, map[string]string{"messageId": m.ID})
 }
 
 func (s server) complete(w http.ResponseWriter, r *http.Request, t target) {
-	settled(w, s.b.Complete(r.Context(), t.queue, queue.Delivery{Lock: t.lock}))
+	s.settled(w, s.b.Complete(r.Context(), t.queue, queue.Delivery{Lock: t.lock}))
 }
 
 func (s server) abandon(w http.ResponseWriter, r *http.Request, t target) {
-	settled(w, s.b.Abandon(r.Context(), t.queue, queue.Delivery{Lock: t.lock}))
+	s.settled(w, s.b.Abandon(r.Context(), t.queue, queue.Delivery{Lock: t.lock}))
 }
 
 func (s server) renew(w http.ResponseWriter, r *http.Request, t target) {
 	until, err := s.b.Renew(r.Context(), t.queue, queue.Delivery{Lock: t.lock})
 	if err != nil {
-		failWith(w, err)
+		s.failWith(w, err)
 		return
 	}
 	p := properties{LockToken: t.lock, LockedUntil: formatTime(until)}
@@ -126,9 +130,9 @@ func (s server) renew(w http.ResponseWriter, r *http.Request, t target) {
 	answer(w, http.StatusOK, p)
 }
 
-func settled(w http.ResponseWriter, err error) {
+func (s server) settled(w http.ResponseWriter, err error) {
 	if err != nil {
-		failWith(w, err)
+		s.failWith(w, err)
 		return
 	}
 	answer(w, http.StatusOK, map[string]bool{"settled": true})

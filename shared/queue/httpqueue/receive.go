@@ -45,14 +45,14 @@ func (s server) receiveAndDelete(w http.ResponseWriter, r *http.Request, t targe
 func (s server) next(w http.ResponseWriter, r *http.Request, t target) (queue.Delivery, bool) {
 	wait, err := waitOf(r)
 	if err != nil {
-		fail(w, http.StatusBadRequest, problem{Error: err.Error(), Code: codeBadRequest, Property: "timeout"})
+		s.fail(w, http.StatusBadRequest, problem{Error: err.Error(), Code: codeBadRequest, Property: "timeout"})
 		return queue.Delivery{}, false
 	}
 	// A server notices that its client is gone only once it has read the request's body.
 	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxBody))
 	d, ok, err := s.b.Receive(r.Context(), t.queue, r.URL.Query().Get("sessionId"), wait)
 	if err != nil {
-		failWith(w, err)
+		s.failWith(w, err)
 		return d, false
 	}
 	if !ok {

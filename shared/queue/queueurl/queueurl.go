@@ -1,5 +1,6 @@
-// Package queueurl turns the setting QUEUE_URL into a queue: the form of the URL chooses the adapter.
-// A new adapter is one more row of the table in this file.
+// Package queueurl opens the queue that a QUEUE_URL names. The forms of such a URL are in package config,
+// which checks them at the start along with all other settings, so that whoever opens a queue means the
+// same by a URL.
 //
 // Entry point: Open.
 package queueurl
@@ -9,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"prowgate/shared/config"
 	"prowgate/shared/queue"
@@ -24,78 +24,35 @@ type Queue interface {
 	Close(ctx context.Context) error
 }
 
-// form is one accepted form of QUEUE_URL.
-type form struct {
-	example string
-	match   func(raw string) bool
-	open    func(raw string) (Queue, error) // its errors must not repeat raw: it may hold a key
-}
-
-func forms() []form {
-	return []form{
-		{"sb://<namespace>.servicebus.windows.net", scheme("sb"), openServiceBus},
-		{"a Service Bus connection string", hasEndpoint, openServiceBus},
-		{"http://host:port", scheme("http", "https"), openHTTP},
-	}
-}
-
 // Open returns the queue that raw names. It connects to nothing yet. Its errors name the accepted
 // forms and never show raw, which may hold a key.
 func Open(raw string) (Queue, error) {
-	if form, _ := config.QueueForm(raw); form == config.FormSQS {
-		return nil, errors.New("QUEUE_URL names SQS, which the functions in AWS and the command gate alone open")
-	}
-	var examples []string
-	for _, f := range forms() {
-		if f.match(raw) {
-			return f.open(raw)
-		}
-		examples = append(examples, f.example)
-	}
-	if raw == "" {
-		return nil, errors.New("QUEUE_URL is not set; accepted forms: " + strings.Join(examples, ", "))
-	}
-	return nil, errors.New("QUEUE_URL has no known form; accepted forms: " + strings.Join(examples, ", "))
-}
-
-// scheme matches URLs by their scheme, in any letter case.
-func scheme(names ...string) func(string) bool {
-	return func(raw string) bool {
-		before, _, found := strings.Cut(raw, "://")
-		for _, name := range names {
-			if found && strings.EqualFold(before, name) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// hasEndpoint matches connection strings, whose parts come in any order.
-func hasEndpoint(raw string) bool {
-	lower := ";" + strings.ToLower(raw)
-	return strings.Contains(lower, ";endpoint=") || strings.Contains(lower, ";sharedaccesskey")
-}
-
-func openServiceBus(raw string) (Queue, error) {
-	b, err := servicebus.New(raw)
-	if err != nil {
+	form, err := config.QueueForm(raw)
+	switch {
+	case raw == "":
+		return nil, fmt.Errorf("QUEUE_URL is not set: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("QUEUE_URL: %w", err)
 	}
-	return b, nil
+	switch form {
+	case config.FormHTTP:
+		return openHTTP(raw)
+	case config.FormServiceBus:
+		b, err := servicebus.New(raw)
+		if err != nil {
+			return nil, fmt.Errorf("QUEUE_URL: %w", err)
+		}
+		return b, nil
+	case config.FormSQS:
+		return nil, errors.New("QUEUE_URL names SQS, which the functions in AWS and the command gate alone open")
+	}
+	return nil, fmt.Errorf("QUEUE_URL: no adapter opens the form %q", form)
 }
 
 func openHTTP(raw string) (Queue, error) {
 	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, errors.New("QUEUE_URL is not a valid URL") // the cause would show it
-	case u.Hostname() == "":
-		return nil, errors.New("QUEUE_URL names no host")
-	case u.User != nil:
-		return nil, errors.New("QUEUE_URL must not hold a user or password")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("QUEUE_URL must not have a query or fragment")
 	}
 	return httpqueue.New(u, nil), nil
 }

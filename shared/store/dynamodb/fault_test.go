@@ -161,6 +161,8 @@ func TestForeignItemIsPassedOver(t *testing.T) {
 		}
 	}
 	put("garbage", "gzip", &types.AttributeValueMemberB{Value: []byte("no gzip")})
+	put("edited", "body", &types.AttributeValueMemberS{Value: "text, edited by hand"})
+	put("unversioned", "version", &types.AttributeValueMemberN{Value: "1"})
 	put("fraction", "due", &types.AttributeValueMemberN{Value: "1.5"})
 	s := dynamodb.New(cfg, "records")
 	if _, err := s.Save(t.Context(), store.Entry{Key: "k", Due: day(0), Body: []byte(`1`)}); err != nil {
@@ -170,7 +172,11 @@ func TestForeignItemIsPassedOver(t *testing.T) {
 	if err != nil || len(due) != 1 || due[0].Key != "k" {
 		t.Errorf("due: %+v, %v", due, err)
 	}
-	for _, key := range []string{"garbage", "fraction"} {
+	list, err := s.List(t.Context(), "", "", 1)
+	if err != nil || len(list) != 1 || list[0].Key != "k" {
+		t.Errorf("list: %+v, %v", list, err)
+	}
+	for _, key := range []string{"garbage", "edited", "unversioned", "fraction"} {
 		if _, _, err := s.Load(t.Context(), key); !fault.Is(err, fault.NothingHappened) {
 			t.Errorf("load %s: %v", key, err)
 		}

@@ -55,9 +55,12 @@ func item(e store.Entry) (map[string]types.AttributeValue, error) {
 	return i, nil
 }
 
-// entry reads what item made.
+// entry reads what item made. Its errors have errForeign in their chain.
 func entry(i map[string]types.AttributeValue) (e store.Entry, err error) {
-	e = store.Entry{Key: text(i, attributeKey), Version: text(i, attributeVersion), Body: []byte{}}
+	e = store.Entry{Key: text(i, attributeKey), Version: text(i, attributeVersion)}
+	if e.Version == "" {
+		return store.Entry{}, fmt.Errorf("a record without a version: %w", errForeign)
+	}
 	if due, ok := i[attributeDue].(*types.AttributeValueMemberN); ok {
 		micros, err := strconv.ParseInt(due.Value, 10, 64)
 		if err != nil {
@@ -65,13 +68,25 @@ func entry(i map[string]types.AttributeValue) (e store.Entry, err error) {
 		}
 		e.Due = time.UnixMicro(micros).UTC()
 	}
-	if body, ok := i[attributeBody].(*types.AttributeValueMemberB); ok {
-		e.Body = body.Value
+	if e.Body, err = binary(i, attributeBody); err != nil {
+		return store.Entry{}, err
 	}
-	if body, ok := i[attributeGzip].(*types.AttributeValueMemberB); ok {
-		e.Body, err = decompressed(body.Value)
+	packed, err := binary(i, attributeGzip)
+	if err == nil && len(packed) > 0 {
+		e.Body, err = decompressed(packed)
 	}
 	return e, err
+}
+
+// binary returns an attribute of the type that bodies have; empty when it is not there.
+func binary(i map[string]types.AttributeValue, name string) ([]byte, error) {
+	switch v := i[name].(type) {
+	case nil:
+		return []byte{}, nil
+	case *types.AttributeValueMemberB:
+		return v.Value, nil
+	}
+	return nil, fmt.Errorf("%s of a record is not binary: %w", name, errForeign)
 }
 
 func text(i map[string]types.AttributeValue, name string) string {

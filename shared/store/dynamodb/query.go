@@ -11,15 +11,17 @@ import (
 	"prowgate/shared/store"
 )
 
-// List implements store.Store. Keys are in the order of their bytes, as DynamoDB sorts strings.
+// List implements store.Store. Keys are in the order of their bytes, as DynamoDB sorts strings. An item that this
+// package cannot read is left out, as in Due, so that it hides no other; Load says what is wrong with it.
 func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	var found []store.Entry
 	err := s.query(ctx, "list records", from(prefix, after), limit, func(i map[string]types.AttributeValue) (bool, error) {
-		e, err := entry(i)
-		if err != nil || !strings.HasPrefix(e.Key, prefix) {
-			return false, err // keys with the prefix follow one another
+		if !strings.HasPrefix(text(i, attributeKey), prefix) {
+			return false, nil // keys with the prefix follow one another
 		}
-		found = append(found, e)
+		if e, err := entry(i); err == nil { // all that it can say is errForeign
+			found = append(found, e)
+		}
 		return len(found) < limit, nil
 	})
 	return found, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -261,6 +262,8 @@ func TestForeignEntitiesArePassedOver(t *testing.T) {
 	for _, e := range []string{
 		`{"PartitionKey":"agenda","RowKey":"0000-not ours"}`,
 		`{"PartitionKey":"records","RowKey":"` + rowKey("broken") + `"}`,
+		`{"PartitionKey":"records","RowKey":"` + rowKey("edited") + `","Body0":"text, edited by hand"}`,
+		`{"PartitionKey":"records","RowKey":"no key"}`,
 		`{"PartitionKey":"agenda","RowKey":"` + agendaRow(store.Entry{Key: "broken", Due: hour(0)}, "") + `"}`,
 	} {
 		if _, err := s.table.AddEntity(t.Context(), []byte(e), nil); err != nil {
@@ -272,6 +275,30 @@ func TestForeignEntitiesArePassedOver(t *testing.T) {
 	if err != nil || len(due) != 1 || due[0].Key != "k" {
 		t.Errorf("%+v, %v", due, err)
 	}
+	list, err := s.List(t.Context(), "", "", 1)
+	if err != nil || len(list) != 1 || list[0].Key != "k" {
+		t.Errorf("list: %+v, %v", list, err)
+	}
+	for _, key := range []string{"broken", "edited"} {
+		_, _, err := s.Load(t.Context(), key)
+		wantKind(t, "load "+key, err, fault.NothingHappened)
+	}
+}
+
+// A list is not taken for an empty one because the service names no versions any more.
+func TestListWithoutVersions(t *testing.T) {
+	s, err := Open("AccountName=a;AccountKey="+key+";TableName=records", Config{Transport: transport(func(req *http.Request) (*http.Response, error) {
+		row := `{"PartitionKey":"records","RowKey":"6b","Body0":"","Body0@odata.type":"Edm.Binary"}`
+		return &http.Response{
+			StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(`{"value":[` + row + `]}`)),
+		}, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.List(t.Context(), "", "", 9)
+	wantKind(t, "list", err, fault.NothingHappened)
 }
 
 // The service refuses or throttles each request of a save in turn, and says nothing of what it did.

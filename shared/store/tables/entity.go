@@ -3,7 +3,6 @@ package tables
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -68,7 +67,7 @@ func decode(row []byte, etag azcore.ETag) (store.Entry, error) {
 		etag = azcore.ETag(entity.ETag)
 	}
 	if etag == "" {
-		return store.Entry{}, errors.New("the entity has no ETag")
+		return store.Entry{}, errUnnamed
 	}
 	agenda, _ := entity.Properties[agendaName].(string)
 	e := store.Entry{Key: string(key), Version: version{etag, agenda}.String()}

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -12,7 +13,8 @@ import (
 // mostPerPage is the service's own limit.
 const mostPerPage = 1000
 
-// List implements store.Store.
+// List implements store.Store. An entity that this package cannot read is left out, as in Due, so that it hides no
+// other; Load says what is wrong with it.
 func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	var found []store.Entry
 	if limit <= 0 {
@@ -23,10 +25,12 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]st
 		partition, rowKey(prefix), rowKey(prefix), rowKey(after))
 	err := s.query(ctx, "list records", filter, min(limit, mostPerPage), func(c *call, row []byte) (bool, error) {
 		e, err := decode(row, "")
-		if err != nil {
-			return false, c.unreadable(err)
+		switch {
+		case errors.Is(err, errUnnamed):
+			return false, c.unread(err)
+		case err == nil:
+			found = append(found, e)
 		}
-		found = append(found, e)
 		return len(found) < limit, nil
 	})
 	return found, err
