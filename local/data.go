@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prowgate/local/page"
+	"prowgate/shared/config"
 	"prowgate/shared/queue/broker"
 	"prowgate/shared/sqlitedb"
 	"prowgate/shared/store/storeurl"
@@ -89,7 +90,11 @@ func realFile(path string) (string, error) {
 
 func (d *data) openRecords(o options, s settings) error {
 	given, ok := s.lookup(storeSetting)
-	if d.storeURL = given; !ok {
+	var err error
+	if d.storeURL, err = absolute(given); err != nil {
+		return fmt.Errorf("%s: %w", storeSetting, err)
+	}
+	if !ok {
 		file := o.data
 		if o.data == inMemory {
 			dir, err := os.MkdirTemp("", "prowgate-")
@@ -111,6 +116,17 @@ func (d *data) openRecords(o options, s settings) error {
 	d.records = records
 	d.closers = append(d.closers, closer.Close)
 	return nil
+}
+
+// absolute returns a store's URL as it means the same in every folder: the handler runs in its package's, where a
+// relative file would be another one than here. What is wrong with a URL is told where it is opened.
+func absolute(storeURL string) (string, error) {
+	form, file, err := config.StoreForm(storeURL)
+	if err != nil || form != config.FormSQLite {
+		return storeURL, nil //nolint:nilerr // see above
+	}
+	file, err = filepath.Abs(file)
+	return "sqlite:" + file, err
 }
 
 // close closes what was opened, last first.

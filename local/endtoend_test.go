@@ -218,8 +218,24 @@ func gatePasses(t *testing.T, dist string) {
 	if jobs := r.jobs(t); len(jobs) != 1 || jobs["g1"] != 1 {
 		t.Errorf("jobs %v", jobs)
 	}
+	r.abortsWithoutGate(t)
 	if err := r.end(); err != nil {
 		t.Errorf("end: %v", err)
+	}
+}
+
+// abortsWithoutGate asks for the abort of a job that no gate owns, whose outcome has to be seen where gates are.
+func (r *running) abortsWithoutGate(t *testing.T) {
+	t.Helper()
+	id := r.createJob(t)
+	r.send(t, "gate-cancel", "abort-1", fmt.Sprintf(`{"executionId":%q,"reason":"by hand"}`, id))
+	r.verdict(t, id)
+	var v gate.View
+	if r.get(t, "/api/gates/"+id, &v); v.GateID != "" || v.ExecutionID != id || v.Phase != gate.PhaseDone || v.Abort == nil {
+		t.Errorf("view %+v", v)
+	}
+	if page := r.page(t, "/?open=abort-"+id); !strings.Contains(page, "a job that no gate owns") || !strings.Contains(page, "<b>abort</b>") {
+		t.Errorf("the host's page: %s", page)
 	}
 }
 

@@ -68,23 +68,6 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestQueues(t *testing.T) {
-	q, err := settings{"SUBMIT_QUEUE=s"}.withQueues().queues()
-	if err != nil || len(q) != 4 || q[0].Name != "s" {
-		t.Fatalf("%+v, %v", q, err)
-	}
-	for _, c := range q {
-		sessions := c.Name == "gate-completion"
-		if c.Sessions != sessions || (c.DuplicateWindow == 10*time.Minute) == sessions || (c.DefaultTTL == 24*time.Hour) != sessions ||
-			c.LockDuration != time.Minute || c.MaxDeliveries != 10 {
-			t.Errorf("%+v", c)
-		}
-	}
-	if _, err := (settings{"POLL_QUEUE=gate-submit"}).withQueues().queues(); err == nil || !strings.Contains(err.Error(), "POLL_QUEUE") {
-		t.Errorf("two queues of one name: %v", err)
-	}
-}
-
 // TestSameDefaults compares what the host fills in with what the handler would take by itself.
 func TestSameDefaults(t *testing.T) {
 	want := map[string]string{rateSetting: "9", burstSetting: "5"}

@@ -8,16 +8,21 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"prowgate/local/funchost"
 	"prowgate/local/page"
 	"prowgate/local/standin"
+	"prowgate/shared/gate"
 	"prowgate/shared/queue/httpqueue"
 )
 
 // standInPath is where the stand-in is mounted.
 const standInPath = "/standin"
+
+// queueSetting is where the handler finds its queues.
+const queueSetting = "QUEUE_URL"
 
 // closeWithin is how long requests may take to end when the host ends.
 const closeWithin = 3 * time.Second
@@ -64,7 +69,7 @@ func (h *host) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.data.close()) }()
-	h.settings = h.settings.filled("QUEUE_URL", h.url).filled(storeSetting, h.data.storeURL)
+	h.settings = h.withData()
 	mux, err := h.routes(ctx)
 	if err != nil {
 		return err
@@ -72,10 +77,19 @@ func (h *host) run(ctx context.Context) (err error) {
 	return h.serve(ctx, l, guarded(mux, isLoopback(l.Addr())))
 }
 
+// withData returns the settings with this host's queues and records. Its handler uses these queues and no others,
+// whatever the shell says: what it sent to another host, this one would never see.
+func (h *host) withData() settings {
+	if given, ok := h.settings.lookup(queueSetting); ok && given != h.url {
+		h.log.Warn("the environment's " + queueSetting + " is not used: the handler gets the queues of this host, " + h.url)
+	}
+	return append(slices.Clip(h.settings), queueSetting+"="+h.url, storeSetting+"="+h.data.storeURL)
+}
+
 // routes builds what is served, with the settings that the handler will have.
 func (h *host) routes(ctx context.Context) (http.Handler, error) {
 	mux := http.NewServeMux()
-	mux.Handle("/", httpqueue.Handler(h.data.broker))
+	mux.Handle("/", httpqueue.Handler(h.data.broker, gate.Neutralise))
 	page.Register(mux, page.Config{
 		Records: h.data.records, Broker: h.data.broker, Queues: h.settings.queueNames(), Clock: h.clock, Log: h.log,
 	})

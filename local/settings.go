@@ -100,6 +100,10 @@ func (s settings) queueNames() []string {
 	return names
 }
 
+// The deliveries after which the deployed namespace puts a message aside (infra/azure/main.json): with the waits between
+// them, those of a message that wakes a function outlast an hour and a half without a store.
+const wakingDeliveries, completionDeliveries = 100, 10
+
 // queues describes the broker's queues. The numbers are those of the deployed Service Bus namespace.
 func (s settings) queues() ([]broker.QueueConfig, error) {
 	var all []broker.QueueConfig
@@ -109,9 +113,9 @@ func (s settings) queues() ([]broker.QueueConfig, error) {
 		if slices.ContainsFunc(all, func(c broker.QueueConfig) bool { return c.Name == name }) {
 			problems = append(problems, fmt.Errorf("%s: another queue is called %q too", q.setting, name))
 		}
-		c := broker.QueueConfig{Name: name, LockDuration: time.Minute, MaxDeliveries: 10, DuplicateWindow: 10 * time.Minute}
+		c := broker.QueueConfig{Name: name, LockDuration: time.Minute, MaxDeliveries: wakingDeliveries, DuplicateWindow: 10 * time.Minute}
 		if q.setting == completionSetting {
-			c.DuplicateWindow = 0
+			c.MaxDeliveries, c.DuplicateWindow = completionDeliveries, 0
 			c.Sessions, c.DefaultTTL = true, 24*time.Hour
 		}
 		all = append(all, c)

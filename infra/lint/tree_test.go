@@ -26,6 +26,7 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 func files(t *testing.T, ending string) []source {
 	t.Helper()
 	var found []source
+	leftBehind := gitignore(t)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -33,7 +34,7 @@ func files(t *testing.T, ending string) []source {
 		if d.IsDir() && ignored(path) {
 			return fs.SkipDir
 		}
-		if !d.Type().IsRegular() || !strings.HasSuffix(path, ending) {
+		if !d.Type().IsRegular() || !strings.HasSuffix(path, ending) || leftBehind.matches(d.Name(), false) {
 			return nil
 		}
 		text, err := os.ReadFile(path)

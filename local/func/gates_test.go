@@ -165,7 +165,7 @@ func (d *desk) begin(t *testing.T, which func(story) bool) {
 
 func waitFor(t *testing.T, ended <-chan struct{}) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	select {
 	case <-ended:
@@ -200,7 +200,7 @@ func (st *stage) send(t *testing.T, name, id, body string) {
 
 // completion waits for the gate's completion in its session, and tells when a job has been submitted.
 func (st *stage) completion(t *testing.T, id string, submitted func()) gate.Notice {
-	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		n, _ := st.next(ctx, t, id, 20*time.Second)
@@ -290,7 +290,7 @@ func (st *stage) poison(t *testing.T) {
 	if err := st.pipeline.Send(t.Context(), "gate-submit", queue.Message{ID: "poison", Body: []byte(body)}); err != nil {
 		t.Fatal(err)
 	}
-	d, ok, err := st.pipeline.Receive(t.Context(), "gate-submit"+queue.DeadLetter, "", 20*time.Second)
+	d, ok, err := st.pipeline.Receive(t.Context(), "gate-submit"+queue.DeadLetter, "", time.Minute)
 	if err != nil || !ok || string(d.Body) != body || d.DeadReason != "MaxDeliveryCountExceeded" {
 		t.Fatalf("put aside: %+v, %t, %v", d, ok, err)
 	}
@@ -307,7 +307,7 @@ func (d *desk) drain(t *testing.T) {
 	for _, s := range stories() {
 		all.Go(func() {
 			for {
-				n, ok := d.st.next(t.Context(), t, s.id, 2*time.Second) // a busy machine is slow to answer
+				n, ok := d.st.next(t.Context(), t, s.id, 5*time.Second) // a busy machine is slow to answer
 				if !ok {
 					return
 				}
@@ -326,7 +326,7 @@ func (st *stage) lateTicks(t *testing.T) {
 	if _, err := st.far.tell("advance", map[string]int64{"ms": (5 * time.Minute).Milliseconds()}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()

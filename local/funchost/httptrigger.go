@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"prowgate/shared/gate"
 )
 
 // RoutePrefix is where the HTTP functions are (host.json, extensions.http.routePrefix; the default).
@@ -88,8 +90,9 @@ func (h *Host) forward(f Function, to *target) http.Handler {
 	}
 }
 
+// refuse answers by itself. A text may repeat the request's method, which is any word.
 func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "{\"error\":%q}\n", text) // our own texts are the same in JSON
+	fmt.Fprintf(w, "{\"error\":%q}\n", gate.Neutralise(text)) // our own texts are the same in JSON
 }

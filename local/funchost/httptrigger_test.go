@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"prowgate/shared/azurefn"
+	"prowgate/shared/gate"
 )
 
 const (
@@ -115,5 +116,15 @@ func TestForwardingToNobody(t *testing.T) {
 	gone.Close()
 	if w := ask(t, forwarder(t, gone.URL), http.MethodGet, "/api/page"); w.Code != http.StatusBadGateway || !strings.Contains(w.Body.String(), `"error"`) {
 		t.Errorf("after it has died: %d %s", w.Code, w.Body)
+	}
+}
+
+// A method is any word; what says that it does not work repeats no marker.
+func TestRefusalHoldsNoMarker(t *testing.T) {
+	for _, method := range []string{gate.Marker(gate.KnownIssueEligible), strings.ToUpper(gate.Marker(gate.InfraPreconditionEligible))} {
+		w := ask(t, forwarder(t, "http://127.0.0.1:1"), method, "/api/page")
+		if rest := method[len(method)-9:]; w.Code != http.StatusMethodNotAllowed || gate.HasMarker(w.Body.String()) || !strings.Contains(w.Body.String(), rest) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 
 // maxForm is more than any form of the page has.
 const maxForm = 4 << 10
+
+// resentHash is how many bytes of a hash are in the id of a message that is re-sent.
+const resentHash = 6
 
 // errGone says that somebody else was faster.
 var errGone = errors.New("the dead letter is not there any more")
@@ -95,7 +99,7 @@ func (d desk) find(ctx context.Context, name string, sequence int64) (queue.Deli
 // that a receiver has got hold of meanwhile is sent all the same, and is that receiver's to deal with.
 func (d desk) resend(ctx context.Context, name string, letter queue.Delivery) (string, error) {
 	m := letter.Message
-	m.ID, m.ScheduledAt = fmt.Sprintf("resent-%d", letter.Sequence), time.Time{}
+	m.ID, m.ScheduledAt = resentID(letter), time.Time{}
 	if err := d.Broker.Send(ctx, name, m); err != nil {
 		return "", fmt.Errorf("not known to be re-sent: %w", err)
 	}
@@ -108,6 +112,16 @@ func (d desk) resend(ctx context.Context, name string, letter queue.Delivery) (s
 		return "", fmt.Errorf("re-sent, but still a dead letter: %w", err)
 	}
 	return done, nil
+}
+
+// resentID returns the id of the message that takes the letter's place. The number alone would not do: a queue that
+// knows a message of that id, of a file before this one or of somebody who chose it, would drop the letter's bytes as
+// a duplicate, and nobody would have them any more.
+func resentID(letter queue.Delivery) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %s", len(letter.ID), letter.ID) // the length, so that no two letters read alike
+	h.Write(letter.Body)
+	return fmt.Sprintf("resent-%d-%x", letter.Sequence, h.Sum(nil)[:resentHash])
 }
 
 func (d desk) drop(ctx context.Context, name string, letter queue.Delivery) (string, error) {

@@ -47,19 +47,50 @@ func TestResendKeepsTheMessage(t *testing.T) {
 	s := newScene(t)
 	body := []byte("\x00\xff not JSON\r\n")
 	s.bury(t, "poison", body)
-	if code, text := s.post(t, "/dead-letters/resend", first); code != 200 || !strings.Contains(text, `"done":"Re-sent to gate-submit as resent-1."`) {
+	const id = "resent-1-eaaf6184fa45" // the same for this letter wherever it lies
+	if code, text := s.post(t, "/dead-letters/resend", first); code != 200 || !strings.Contains(text, `"done":"Re-sent to gate-submit as `+id+`."`) {
 		t.Fatalf("%d %s", code, text)
 	}
 	if c := s.counts(t); c != (depth.Counts{Active: 1}) {
 		t.Errorf("%+v", c)
 	}
 	d, _, err := s.broker.TryReceive(t.Context(), "gate-submit", "")
-	want := queue.Message{ID: "resent-1", Body: body, ContentType: "text/x", Trace: "t"}
+	want := queue.Message{ID: id, Body: body, ContentType: "text/x", Trace: "t"}
 	if diff := cmp.Diff(want, d.Message); diff != "" || err != nil || d.DeliveryCount != 1 {
 		t.Errorf("%s %v, delivery %d", diff, err, d.DeliveryCount)
 	}
 	if code, _ := s.post(t, "/dead-letters/resend", first); code != http.StatusNotFound {
 		t.Errorf("the second time: %d", code)
+	}
+}
+
+// TestResendIsLostToNoOther: messages that somebody has sent under ids that a letter might get do not swallow it, and
+// letters that differ in anything get ids that differ.
+func TestResendIsLostToNoOther(t *testing.T) {
+	s := newScene(t)
+	s.bury(t, "poison", []byte("body"))
+	if err := s.broker.Send(t.Context(), "gate-submit", queue.Message{ID: "resent-1", Body: []byte("another's")}); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := s.post(t, "/dead-letters/resend", first); code != 200 {
+		t.Fatalf("%d %s", code, text)
+	}
+	if c := s.counts(t); c != (depth.Counts{Active: 2}) {
+		t.Errorf("%+v", c)
+	}
+	seen := map[string]queue.Delivery{}
+	for _, d := range []queue.Delivery{
+		{Message: queue.Message{ID: "a", Body: []byte("b")}, Sequence: 1},
+		{Message: queue.Message{ID: "a", Body: []byte("b")}, Sequence: 2},
+		{Message: queue.Message{ID: "ab"}, Sequence: 1},
+		{Message: queue.Message{Body: []byte("ab")}, Sequence: 1},
+		{Message: queue.Message{ID: "1 a", Body: []byte("b")}, Sequence: 1},
+	} {
+		id := resentID(d)
+		if other, taken := seen[id]; taken || id != resentID(d) || len(id) > 40 {
+			t.Errorf("%+v and %+v: %s", other, d, id)
+		}
+		seen[id] = d
 	}
 }
 

@@ -18,6 +18,11 @@ func crowd(t *testing.T) *scene {
 	s.save(t, retryable("rollout-4711-westus3-e2e"))
 	s.save(t, passed("rollout-4710-northeurope-e2e"))
 	s.save(t, gate.Record{GateID: "rollout-4709-early", CreatedAt: noon().Add(-72 * time.Hour), Cancel: &gate.Cancel{At: noon()}})
+	s.save(t, gate.Record{
+		ExecutionID: "9f1c1f2e-6a55-4d1c-8f0e-2b7f1f8f1a12", Phase: gate.PhaseDone, CreatedAt: noon().Add(-time.Hour),
+		Abort:   gate.Abort{State: gate.AbortGivenUp, Outcome: gate.AbortSkipped, Reason: "no gate owns it, and a sibling runs"},
+		Verdict: &gate.Notice{Outcome: gate.Cancelled, SentAt: noon(), Error: "abort skipped"},
+	})
 	s.bury(t, "poison-1", []byte(`{"jobName":"`+strings.Repeat("x", 300)+`"}`))
 	s.bury(t, "poison-2", []byte("\x00\x01"))
 	return s
@@ -26,7 +31,7 @@ func crowd(t *testing.T) *scene {
 func narrow(t *testing.T, b *browsertest.Browser) {
 	s := crowd(t)
 	base := s.serve(t)
-	everything := "/?open=gate-rollout-4711-uksouth-e2e&open=gate-rollout-4711-westus3-e2e&open=letter-gate-submit-1&open=letter-gate-submit-2"
+	everything := "/?open=abort-9f1c1f2e-6a55-4d1c-8f0e-2b7f1f8f1a12&open=gate-rollout-4711-uksouth-e2e&open=gate-rollout-4711-westus3-e2e&open=letter-gate-submit-1&open=letter-gate-submit-2"
 	tab := b.Open(t, base, everything, phone())
 	tab.Shot("phone")
 	fits := func(what string) {

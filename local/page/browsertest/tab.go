@@ -137,21 +137,39 @@ func (t *Tab) Text(expression string) string {
 }
 
 // Wait waits until the expression is true, in this page or in one that comes after it. It asks from outside,
-// because a page without script has no timers either.
+// because a page without script has no timers either. What is compared after it, once, must not be able to change
+// any more: what still can belongs into the expression.
 func (t *Tab) Wait(expression string) {
+	t.tb.Helper()
+	t.until(expression, func(ctx context.Context) (bool, error) {
+		return chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+	})
+}
+
+// WaitProblem waits until something that goes wrong by itself is told in words that contain text. The browser tells of
+// it apart from the page.
+func (t *Tab) WaitProblem(text string) {
+	t.tb.Helper()
+	t.until("a problem with "+text, func(context.Context) (bool, error) {
+		return slices.ContainsFunc(t.Problems(), func(p string) bool { return strings.Contains(p, text) }), nil
+	})
+}
+
+// until asks again and again.
+func (t *Tab) until(what string, is func(ctx context.Context) (bool, error)) {
 	t.tb.Helper()
 	ctx, stop := context.WithTimeout(t.ctx, patience)
 	defer stop()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
-		if is {
+		yes, err := is(ctx)
+		if yes {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			t.tb.Fatalf("never came: %s (%v)\npage: %s\nproblems: %q", expression, err, t.Text("document.body.innerText"), t.Problems())
+			t.tb.Fatalf("never came: %s (%v)\npage: %s\nproblems: %q", what, err, t.Text("document.body.innerText"), t.Problems())
 		case <-again.C:
 		}
 	}
