@@ -68,6 +68,16 @@ func TestArtifactsListFailures(t *testing.T) {
 	if n.Load() != maxPages {
 		t.Errorf("%d pages were read", n.Load())
 	}
+	n.Store(0)
+	item := fmt.Sprintf(`{"name":"%s/%s"}`, aRoot, strings.Repeat("x", 1000))
+	page := strings.TrimSuffix(strings.Repeat(item+",", 1000), ",") // of a MiB
+	long := func(w http.ResponseWriter, r *http.Request) {
+		answer(200, "application/json", fmt.Sprintf(`{"items":[%s],"nextPageToken":"t%d"}`, page, n.Add(1)))(w, r)
+	}
+	wantFault(t, list(long), fault.Refused, "too many")
+	if n.Load() > 20 {
+		t.Errorf("%d MiB of names were kept", n.Load())
+	}
 	wantFault(t, list(second(func(w http.ResponseWriter, _ *http.Request) {
 		hijack(t, w, func(*testing.T, *net.TCPConn) {})
 	})), fault.MayHaveHappened, "no usable answer")

@@ -32,7 +32,8 @@ type Store interface {
 	// it is another. Deleting what is not there is no error.
 	Delete(ctx context.Context, key, version string) error
 	// Due returns up to limit entries with a due time at or before the given one, the most overdue
-	// first.
+	// first. What was found before an error comes with it. Due and List leave out an entry that is not one of
+	// this store's making, which Load reports.
 	Due(ctx context.Context, before time.Time, limit int) ([]Entry, error)
 	// List returns up to limit entries whose key begins with prefix, in order of key, from after the
 	// given key (empty: from the start).
