@@ -116,7 +116,7 @@ func (s *stage) breakRule(ctx context.Context, r *result) error {
 
 // cancel sends the cancel message of a gate that is not there yet, and waits until it has been taken.
 func (s *stage) cancel(ctx context.Context, gateID string) error {
-	p, err := startGate(ctx, s.bin, s.url, "cancel", "--gate-id", gateID, "--reason", "the rollout was cancelled")
+	p, err := startGate(ctx, s.bin, s.url, "cancel", "--gate-id", gateID, "--reason", "before it began")
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@
 //     application or a workload identity, which the chain knows how to use; with neither it takes the first that
 //     the machine has, a system-assigned identity or a developer's `az login`.
 //
+// A variable that is set to nothing counts as not set: pipelines pass on what may be empty.
+//
 // Entry point: New.
 package azureid
 
@@ -18,6 +20,11 @@ import (
 
 // New returns the identity. It asks nobody for a token yet; whoever uses it bounds the time that a token may take.
 func New() (azcore.TokenCredential, error) {
+	for _, name := range []string{"AZURE_CLIENT_ID", "AZURE_TENANT_ID"} {
+		if os.Getenv(name) == "" {
+			_ = os.Unsetenv(name) // azidentity takes an empty client id for one
+		}
+	}
 	cred, err := choose(os.Getenv("AZURE_CLIENT_ID"), os.Getenv("AZURE_TENANT_ID"))
 	if err != nil {
 		return nil, fmt.Errorf("no Azure identity: %w", err)

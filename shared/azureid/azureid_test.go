@@ -2,6 +2,7 @@ package azureid
 
 import (
 	"fmt"
+	"os"
 	"testing"
 )
 
@@ -16,6 +17,9 @@ func TestChoice(t *testing.T) {
 		got, err := New()
 		if kind := fmt.Sprintf("%T", got); err != nil || kind != c.want {
 			t.Errorf("client %q, tenant %q: %s, %v; want %s", c.client, c.tenant, kind, err, c.want)
+		}
+		if _, set := os.LookupEnv("AZURE_CLIENT_ID"); set != (c.client != "") {
+			t.Errorf("client %q: the SDK finds it set: %t", c.client, set)
 		}
 	}
 }

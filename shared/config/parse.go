@@ -14,6 +14,14 @@ import (
 // Microsoft.ServiceBus namespaces/queues).
 var queueName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,258}[A-Za-z0-9])?$`)
 
+// CheckQueueName returns the rule that the name of a queue breaks, nil when it breaks none.
+func CheckQueueName(name string) error {
+	if !queueName.MatchString(name) {
+		return errors.New("must be 1 to 260 letters, digits, '.', '-' or '_', the first and the last a letter or digit")
+	}
+	return nil
+}
+
 // problems collects what is wrong.
 type problems []error
 
@@ -123,8 +131,8 @@ func (r *raw) queueNames(p *problems) {
 		{"COMPLETION_QUEUE", r.CompletionQueue},
 	} {
 		variable, name := q[0], q[1]
-		if !queueName.MatchString(name) {
-			p.add(variable, "must be 1 to 260 letters, digits, '.', '-' or '_', the first and the last a letter or digit")
+		if err := CheckQueueName(name); err != nil {
+			p.add(variable, err.Error())
 		}
 		if other, ok := seen[strings.ToLower(name)]; ok {
 			p.add(variable, "must differ from "+other)

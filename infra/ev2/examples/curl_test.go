@@ -3,6 +3,7 @@ package examples
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -105,14 +106,46 @@ func TestSubmitWithCurlRefusesWhatWouldBreakTheMessage(t *testing.T) {
 	}
 }
 
+// Each call arrives, also soon after another: who asks again for an abort has to be heard.
 func TestCancelWithCurl(t *testing.T) {
 	need(t, "bash", "curl")
 	h := startHost(t)
-	for range 2 {
-		run(t, script(t, "curl/cancel.sh", "QUEUE_URL="+h.url, "GATE_ID=g", "REASON=stop"), 0)
+	for _, c := range []struct{ env, reason string }{{"REASON=stop", "stop"}, {"REASON=stop", "stop"}, {"REASON=", "cancel event"}} {
+		run(t, script(t, "curl/cancel.sh", "QUEUE_URL="+h.url, "GATE_ID=g", c.env), 0)
+		if r, err := gate.ParseCancel(h.only(t, "gate-cancel")); err != nil || r != (gate.CancelRequest{GateID: "g", Reason: c.reason}) {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
-	if c, err := gate.ParseCancel(h.only(t, "gate-cancel")); err != nil || c != (gate.CancelRequest{GateID: "g", Reason: "stop"}) {
-		t.Errorf("%+v, %v", c, err)
+}
+
+// One call repeats itself with one message id.
+func TestCancelWithCurlThatIsRepeated(t *testing.T) {
+	need(t, "bash", "curl")
+	var said []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said = append(said, r.Header.Get("BrokerProperties"))
+		if len(said) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer s.Close()
+	run(t, script(t, "curl/cancel.sh", "QUEUE_URL="+s.URL, "GATE_ID=g"), 0)
+	if len(said) != 2 || said[0] != said[1] || !strings.Contains(said[0], `"MessageId": "cancel-`) {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestScriptsNeedAGateID(t *testing.T) {
+	need(t, "bash", "curl")
+	h := startHost(t)
+	for _, name := range []string{"curl/cancel.sh", "curl/wait.sh"} {
+		for _, env := range [][]string{{"QUEUE_URL=" + h.url}, {"QUEUE_URL=" + h.url, "GATE_ID="}} {
+			if _, said := run(t, script(t, name, env...), 2); said != "GATE_ID is not set\n" {
+				t.Errorf("%s: stderr %q", name, said)
+			}
+		}
 	}
 }
 

@@ -31,7 +31,9 @@ if [ -n "${zz_injected_EV2RolloutVersion:-}" ]; then
 fi
 
 # bash would keep a signal until the command has ended, so the command runs beside it and gets the signal at once.
-trap 'if [ -n "${!:-}" ]; then kill -TERM "$!" || true; else exit 143; fi' TERM INT
+# Each as itself: the command may have got it too, when it went to the whole group, and takes the same again for one.
+trap 'if [ -n "${!:-}" ]; then kill -TERM "$!" || true; else exit 143; fi' TERM
+trap 'if [ -n "${!:-}" ]; then kill -INT "$!" || true; else exit 130; fi' INT
 
 # An empty value counts as not given. QUEUE_URL says where the queues are.
 "${GATE}" run \

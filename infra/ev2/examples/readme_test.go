@@ -29,7 +29,7 @@ func help(t *testing.T, command string) string {
 		Open:    func(context.Context, string) (cli.Queue, error) { return nil, os.ErrInvalid },
 		NewID:   func() string { return "1" },
 		Signals: func() <-chan os.Signal { return nil },
-		Log:     func(io.Writer) {},
+		Log:     func(io.Writer) func() { return func() {} },
 	}
 	if code := cli.Run(t.Context(), []string{command, "--help"}, cli.Settings{}, world); code != 0 {
 		t.Fatalf("gate %s --help: exit code %d, %s", command, code, &out)

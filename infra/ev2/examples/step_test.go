@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -90,12 +88,15 @@ func sentBy(t *testing.T, args []string) gate.Gating {
 	t.Helper()
 	var s sink
 	var stdout, stderr strings.Builder
-	cli.Run(t.Context(), args, cli.Settings{QueueURL: "http://queues.example", LogLevel: slog.LevelError}, cli.World{
+	settings := cli.Settings{
+		QueueURL: "http://queues.example", SubmitQueue: "submit", CancelQueue: "cancel", CompletionQueue: "completion", LogLevel: slog.LevelError,
+	}
+	cli.Run(t.Context(), args, settings, cli.World{
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Open: func(context.Context, string) (cli.Queue, error) { return &s, nil },
 		HTTP: http.DefaultTransport, Clock: time.Now, NewID: func() string { return "11111111-2222-3333-4444-555555555555" },
 		Signals: func() <-chan os.Signal { return nil },
-		Log:     func(io.Writer) {},
+		Log:     func(io.Writer) func() { return func() {} },
 	})
 	g, rejection, err := gate.ParseGating(s.message.Body)
 	if err != nil || rejection != nil {
@@ -138,35 +139,5 @@ func TestStepWithoutAJobPasses(t *testing.T) {
 	out, err := script(t, "gate-step.sh", "LOG_GRACE_SECONDS=0").Output()
 	if err != nil || !strings.Contains(string(out), "PROW_JOB_NAME is not set") {
 		t.Errorf("%s, %v", out, err)
-	}
-}
-
-func TestStepPassesSignalsOn(t *testing.T) {
-	need(t, "bash")
-	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		fake := standIn(t, "gate", "trap 'echo told; exit 143' TERM\necho ready\nfor _ in {1..200}; do sleep 0.05; done\n")
-		cmd := script(t, "gate-step.sh", stepEnv(fake)...)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		lines.Scan() // ready
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
-		lines.Scan()
-		if lines.Text() != "told" {
-			t.Errorf("%s: the command said %q", sig, lines.Text())
-		}
-		for lines.Scan() {
-			_ = lines.Text() // the wait for the log
-		}
-		if code := exitCode(t, cmd.Wait()); code != 143 {
-			t.Errorf("%s: exit code %d", sig, code)
-		}
 	}
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -28,21 +29,44 @@ func main() {
 	// Else a write to a pipe whose reader a signal has ended, as in `gate run 2>&1 | tee log`, would end this
 	// program before it has sent the cancel.
 	signal.Ignore(syscall.SIGPIPE)
+	stderr := os.Stderr
 	var settings cli.Settings
-	if err := envconfig.Process("", &settings); err != nil {
-		fmt.Fprintln(os.Stderr, "gate:", console.Line(err.Error()))
+	if err := readSettings(&settings); err != nil {
+		fmt.Fprintln(stderr, "gate:", console.Line(err.Error()))
 		os.Exit(step.Rejected)
 	}
+	s, err := divert()
+	if err != nil {
+		fmt.Fprintln(stderr, "gate:", console.Line(err.Error()))
+		os.Exit(step.Unreachable)
+	}
 	os.Exit(cli.Run(context.Background(), os.Args[1:], settings, cli.World{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr,
 		Open:    open,
 		HTTP:    http.DefaultTransport,
 		Signed:  onaws.NewTransport(http.DefaultTransport, time.Now),
 		Clock:   time.Now,
 		NewID:   uuid.NewString,
 		Signals: signals,
-		Log:     log.SetOutput,
+		Log: func(to io.Writer) func() {
+			log.SetOutput(to)
+			go s.pass(to)
+			return s.end
+		},
 	}))
+}
+
+// readSettings takes an empty variable for one that is not set, as an empty flag is for one that is not given.
+func readSettings(into *cli.Settings) error {
+	for _, name := range cli.SettingNames() {
+		if os.Getenv(name) != "" {
+			continue
+		}
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	return envconfig.Process("", into)
 }
 
 // open opens the queues of any form; SQS is one that only this program and the functions on AWS link.

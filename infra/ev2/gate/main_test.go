@@ -172,6 +172,7 @@ func start(t *testing.T, queueURL string, args ...string) *process {
 	p := &process{t: t, cmd: exec.CommandContext(ctx, name, args...)}
 	p.cmd.Env = append(os.Environ(), "QUEUE_URL="+queueURL, "LOG_LEVEL=debug")
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	p.cmd.WaitDelay = 10 * time.Second // where a program that it started holds them
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -325,6 +326,29 @@ func TestServiceThatIsNotThere(t *testing.T) {
 	if !strings.Contains(p.err.String(), "nothing was submitted") || p.out.Len() != 0 {
 		t.Errorf("stdout %q, stderr %q", &p.out, &p.err)
 	}
+}
+
+// An empty variable counts as not set.
+func TestEmptySettings(t *testing.T) {
+	s := newService(t)
+	for _, name := range []string{"STATUS_URL", "SUBMIT_QUEUE", "CANCEL_QUEUE", "COMPLETION_QUEUE", "LOG_LEVEL"} {
+		t.Setenv(name, "")
+	}
+	ctx, stop := context.WithTimeout(t.Context(), limit)
+	defer stop()
+	name, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(ctx, name, "cancel", "--gate-id", "g", "--queue-url", s.server.URL).CombinedOutput()
+	if err != nil || string(out) != "the cancel of gate g was sent\n" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.next("gate-cancel")
+	p := start(t, s.server.URL, runArgs()...)
+	s.next("gate-submit")
+	s.answer(passed())
+	p.want(0)
 }
 
 func TestBadLogLevelInTheEnvironment(t *testing.T) {

@@ -14,14 +14,19 @@ import (
 	"prowgate/shared/gate"
 )
 
-// startInto starts the command with a pipe for its stderr.
+// startInto starts a step with a pipe for its stderr.
 func startInto(t *testing.T, stderr *os.File, queueURL string) *exec.Cmd {
+	t.Helper()
+	return startArgs(t, stderr, queueURL, runArgs("--cancel-grace", "300ms")...)
+}
+
+func startArgs(t *testing.T, stderr *os.File, queueURL string, args ...string) *exec.Cmd {
 	t.Helper()
 	name, err := binary()
 	if err != nil {
 		t.Fatalf("build: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), name, runArgs("--cancel-grace", "300ms")...)
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "QUEUE_URL="+queueURL), stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -47,6 +47,7 @@ func TestSchemaAndServiceAgree(t *testing.T) {
 			{"pollInterval": `"500ms"`},
 			{"ev2RolloutVersion": `""`},
 			{"ev2RolloutVersion": `"build.1.sdp-pipelines.x.ARO-HCP.2"`},
+			{"ev2RolloutVersion": quote("\u212a.1.\u0130-\u212a.2")},
 			{"baseSha": `"abcd"`},
 			{"baseSha": `""`, "org": `""`},
 			{"executionId": `"d3b8f5a1-3c54"`},
@@ -95,6 +96,7 @@ func TestSchemaAndServiceAgree(t *testing.T) {
 			{"timeout": `""`},
 			{"ev2RolloutVersion": `"build.1.x"`},
 			{"ev2RolloutVersion": `"build..x.y"`},
+			{"ev2RolloutVersion": quote("\u017f.1")},
 			{"baseSha": `"main"`},
 			{"baseSha": `"abc"`},
 			{"baseSha": `"abcd"`, "org": `""`},
@@ -118,6 +120,19 @@ func TestSchemaAndServiceAgree(t *testing.T) {
 			if err := check(t, s, text); (err == nil) != c.ok || parse(c.name, text) != c.ok {
 				t.Errorf("%v: schema %v, service ok %t, want %t", set, err, parse(c.name, text), c.ok)
 			}
+		}
+	}
+}
+
+// Every schema that refuses a null which the service takes says so.
+func TestWhatTheSchemasSayOfNull(t *testing.T) {
+	for name, field := range map[string]string{"gating": "timeout", "cancel": "reason", "tick": "seq"} {
+		text := with(t, load(t, name).Examples[0], map[string]string{field: "null"})
+		if check(t, compile(t, name), text) == nil || !parse(name, text) {
+			t.Errorf("%s: schema and service agree on %s", name, text)
+		}
+		if !strings.Contains(load(t, name).Description, "takes null for a field that is not given") {
+			t.Errorf("%s does not say that the service takes null", name)
 		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 
 // document is what the tests read of a schema.
 type document struct {
-	Required   []string
-	Properties map[string]property
-	Examples   []json.RawMessage
+	Description string
+	Required    []string
+	Properties  map[string]property
+	Examples    []json.RawMessage
 }
 
 type property struct {

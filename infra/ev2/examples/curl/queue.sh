@@ -15,8 +15,16 @@ token() {
   sed -n 's/.*"access_token" *: *"\([^"]*\)".*/\1/p' <<<"$answer"
 }
 
-# post QUEUE MESSAGE_ID BODY sends a message. It is safe to repeat: the queues drop a message id that they have
-# seen.
+# need NAME ends the script when a variable is not set or empty.
+need() {
+  if [ -z "${!1:-}" ]; then
+    echo "$1 is not set" >&2
+    exit 2
+  fi
+}
+
+# post QUEUE MESSAGE_ID BODY sends a message. It repeats that with the same message id, which the queues drop when
+# they have seen it.
 post() {
   local base="${QUEUE_URL%/}" authorization config=""
   if [[ "$base" == sb://* ]]; then

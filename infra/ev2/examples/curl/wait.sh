@@ -3,6 +3,10 @@
 # HTTP: the local host does, Service Bus does not. Prints the completion message; exit code 0 when the gate passed.
 set -o errexit -o nounset -o pipefail
 
+if [ -z "${GATE_ID:-}" ]; then
+  echo "GATE_ID is not set" >&2
+  exit 2
+fi
 queue="${QUEUE_URL%/}/${COMPLETION_QUEUE:-gate-completion}"
 if [[ "$queue" != http*://* ]]; then
   echo "Service Bus hands out sessions over AMQP only: see README.md, \"Without the command\"" >&2

@@ -24,7 +24,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Use:   "cancel --gate-id ID",
 		Short: "Cancel a gate",
 		Long: "cancel sends a cancel message and does not wait: the waiting step gets the verdict, and\n" +
-			"`gate status` shows what becomes of the job.",
+			"`gate status --gate-id ID` shows what becomes of the job.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if r.GateID == "" {
@@ -47,7 +47,8 @@ func (a *app) abortCommand() *cobra.Command {
 		Use:   "abort --execution-id ID",
 		Short: "Abort a job that no gate owns",
 		Long: "abort sends a cancel message for an execution and does not wait. The service aborts the job only\n" +
-			"when it is sure to hit no other one.",
+			"when it is sure to hit no other one. `gate status --execution-id ID` shows what became of it: the\n" +
+			"phase is done when the service has finished, and the abort says whether the job was aborted.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if r.ExecutionID == "" {
@@ -96,12 +97,12 @@ func (a *app) sendCancel(ctx context.Context, r gate.CancelRequest, connect time
 
 func notSent(arrival step.Arrival, err error) error {
 	switch {
+	case arrival != step.NotSent: // whatever became of the last attempt
+		return &failure{step.Unreachable, fmt.Errorf("the message was not confirmed, it may have arrived: %w", err)}
 	case fault.Is(err, fault.Refused):
 		return &failure{step.Rejected, fmt.Errorf("the message was refused: %w", err)}
-	case arrival == step.NotSent:
-		return &failure{step.Unreachable, fmt.Errorf("the message was not sent: %w", err)}
 	}
-	return &failure{step.Unreachable, fmt.Errorf("the message was not confirmed, it may have arrived: %w", err)}
+	return &failure{step.Unreachable, fmt.Errorf("the message was not sent: %w", err)}
 }
 
 func (a *app) sent(r gate.CancelRequest) error {

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"reflect"
 	"syscall"
 	"time"
 
@@ -35,6 +36,15 @@ type Settings struct {
 	LogLevel        slog.Level `envconfig:"LOG_LEVEL" default:"info"`
 }
 
+// SettingNames returns the names of the variables that Settings are read from.
+func SettingNames() []string {
+	var names []string
+	for f := range reflect.TypeFor[Settings]().Fields() {
+		names = append(names, f.Tag.Get("envconfig"))
+	}
+	return names
+}
+
 // Queue is what the commands need of the queues. Close lets go of connections and of a session's lock.
 type Queue interface {
 	step.Queue
@@ -49,7 +59,7 @@ type World struct {
 	HTTP           http.RoundTripper       // reads the status
 	Signed         http.RoundTripper       // the same, where AWS has to let the request in
 	Signals        func() <-chan os.Signal // called by `gate run` alone; the others may simply be killed
-	Log            func(io.Writer)         // takes what libraries say by themselves, of which nothing is clean
+	Log            func(io.Writer) func()  // sends on what libraries say by themselves, of which nothing is clean; what it returns ends that
 	Clock          func() time.Time
 	NewID          func() string // a UUID
 }
@@ -75,13 +85,14 @@ type app struct {
 func Run(ctx context.Context, args []string, s Settings, w World) int {
 	a := &app{World: w, settings: s, level: new(slog.LevelVar)}
 	a.console = console.New(w.Stdout, w.Stderr, w.Clock)
-	w.Log(a.console.Err)
+	end := w.Log(a.console.Err)
 	a.log = slog.New(slog.NewTextHandler(a.console.Err, &slog.HandlerOptions{Level: a.level}))
 	root := a.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		a.fail(err)
 	}
+	end()
 	a.console.Flush()
 	return a.code
 }

@@ -136,6 +136,31 @@ func TestWhatLibrariesSayIsMadeHarmless(t *testing.T) {
 	}
 }
 
+// What comes at the very end, and without a line break, is printed too.
+func TestLastWordsOfLibraries(t *testing.T) {
+	d := newDesk(t)
+	d.last = "the last words"
+	d.run(0, "--help")
+	if d.err.String() != "the last words" {
+		t.Errorf("stderr: %q", &d.err)
+	}
+}
+
+// A sending whose answer was lost may have arrived, whatever the next attempt is told.
+func TestCancelThatIsRefusedAfterOneThatMayHaveArrived(t *testing.T) {
+	for _, args := range [][]string{{"cancel", "--gate-id", "g"}, {"abort", "--execution-id", "e-1"}} {
+		bubble(t, func(d *desk) {
+			d.queues.sendErr = &fault.Error{Kind: fault.MayHaveHappened, Err: errors.New("answer lost")}
+			d.queues.lastErr = &fault.Error{Kind: fault.Refused, Text: "no right"}
+			d.run(3, args...)
+			d.wants(&d.err, "it may have arrived", "no right")
+			if strings.Contains(d.err.String(), "refused") || len(d.queues.sent) != 2 {
+				t.Errorf("sent %d times, stderr: %s", len(d.queues.sent), &d.err)
+			}
+		})
+	}
+}
+
 func TestOutputThatNobodyReads(t *testing.T) {
 	d := newDesk(t)
 	d.world.Stdout = closedPipe{}
@@ -189,10 +214,11 @@ func TestValidate(t *testing.T) {
 		texts []string
 	}{
 		"gating":          {valid, nil, 0, []string{"valid gating message"}},
-		"cancel":          {`{"gateId":"g","reason":"x"}`, nil, 0, []string{"valid cancel message"}},
+		"cancel":          {`{"gateId":"g","reason":"x"}`, nil, 0, []string{"valid cancel message (told by its fields; --kind gating checks it as a gating message)\n"}},
+		"as cancel":       {`{"gateId":"g"}`, []string{"--kind", "cancel"}, 0, []string{"valid cancel message\n"}},
 		"as gating":       {`{"gateId":"g"}`, []string{"--kind", "gating"}, 2, []string{"jobName", "cloud", "environment", "region"}},
 		"every problem":   {`{"gateId":"g","jobName":1,"nope":true,"timeout":"x"}`, nil, 2, []string{"jobName", "nope", "timeout", "cloud"}},
-		"cancel problems": {`{"reason":1,"executionId":2}`, nil, 2, []string{"rejected cancel message, 2 problem(s)", "reason", "executionId"}},
+		"cancel problems": {`{"reason":1,"executionId":2}`, nil, 2, []string{"rejected cancel message (told by its fields; --kind gating", ", 2 problem(s)", "reason", "executionId"}},
 		"no object":       {`[]`, nil, 2, []string{"no gate id can be read"}},
 		"kind":            {valid, []string{"--kind", "other"}, 2, []string{"--kind"}},
 		"marker":          {`{"gateId":"g","` + gate.Marker(gate.KnownIssueEligible) + `":1}`, nil, 2, []string{"ev2_"}},

@@ -26,6 +26,7 @@ type desk struct {
 	queues   *script
 	signals  chan os.Signal
 	log      io.Writer // where libraries write
+	last     string    // what they say at the very end
 	out, err bytes.Buffer
 }
 
@@ -46,9 +47,16 @@ func newDesk(t *testing.T) *desk {
 		HTTP:    unreachable{},
 		Signed:  unreachable{},
 		Signals: func() <-chan os.Signal { return d.signals },
-		Log:     func(w io.Writer) { d.log = w },
-		Clock:   time.Now,
-		NewID:   func() string { return "11111111-2222-3333-4444-555555555555" },
+		Log: func(w io.Writer) func() {
+			d.log = w
+			return func() {
+				if d.last != "" {
+					_, _ = io.WriteString(w, d.last)
+				}
+			}
+		},
+		Clock: time.Now,
+		NewID: func() string { return "11111111-2222-3333-4444-555555555555" },
 	}
 	return d
 }

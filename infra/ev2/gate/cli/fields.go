@@ -14,8 +14,6 @@ import (
 type field struct{ flag, name, help string }
 
 var (
-	required = []string{"job-name", "cloud", "environment", "region"}
-
 	textFields = []field{
 		{"gate-id", "gateId", "id of this attempt; a new one is made when it is not given. Never reuse the id of a gate that has ended"},
 		{"job-name", "jobName", "Prow job to run (required)"},
@@ -31,9 +29,9 @@ var (
 		{"execution-id", "executionId", "follow this execution instead of submitting one"},
 	}
 	mapFields = []field{
-		{"label", "labels", "k=v, a label for the job; may be repeated, also as k=v,k=v"},
-		{"annotation", "annotations", "k=v, an annotation for the job; may be repeated, also as k=v,k=v"},
-		{"environment-variable", "envs", "k=v, an environment variable for the job; may be repeated, also as k=v,k=v"},
+		{"label", "labels", "k=v, a label for the job; may be repeated, also as k=v,k=v. Else v is all that follows the first ="},
+		{"annotation", "annotations", "k=v, an annotation for the job; as --label"},
+		{"environment-variable", "envs", "k=v, an environment variable for the job; as --label"},
 	}
 	durationFields = []field{
 		{"poll-interval", "pollInterval", "between two looks at the job (default " + gate.DefaultPollInterval.String() + ")"},
@@ -63,7 +61,7 @@ func addFields(fs *pflag.FlagSet) {
 		fs.String(f.flag, "", f.help)
 	}
 	for _, f := range mapFields {
-		fs.StringToString(f.flag, nil, f.help)
+		fs.Var(&pairs{isName: nameRule(f.flag)}, f.flag, f.help)
 	}
 	for _, f := range durationFields {
 		fs.Duration(f.flag, 0, f.help)
@@ -94,15 +92,6 @@ func former(fs *pflag.FlagSet) []string {
 // gatingBody returns the gating message that the flags make: only what was given, in a stable order. A
 // text that is empty counts as not given, for pipelines pass variables that may be empty.
 func gatingBody(fs *pflag.FlagSet, gateID string) ([]byte, error) {
-	var missing []string
-	for _, flag := range required {
-		if v, _ := fs.GetString(flag); v == "" {
-			missing = append(missing, "--"+flag)
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("required: %s", strings.Join(missing, ", "))
-	}
 	m := scalars(fs)
 	for _, f := range textFields {
 		if v, _ := fs.GetString(f.flag); v != "" {
@@ -110,7 +99,7 @@ func gatingBody(fs *pflag.FlagSet, gateID string) ([]byte, error) {
 		}
 	}
 	for _, f := range mapFields {
-		if v, _ := fs.GetStringToString(f.flag); len(v) > 0 {
+		if v := pairsOf(fs, f.flag); len(v) > 0 {
 			m[f.name] = v
 		}
 	}

@@ -47,7 +47,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(c *cobra.Command, l runLimits, statusURL string) error {
-	if l.grace <= 0 || l.connect <= 0 || l.wait < 0 || l.look <= 0 {
+	if l.grace <= 0 || l.connect <= 0 || l.wait <= 0 && given(c.Flags(), "wait") || l.look <= 0 {
 		return errors.New("--cancel-grace, --connect-timeout, --wait and --status-interval must be positive durations")
 	}
 	id, _ := c.Flags().GetString("gate-id")
@@ -73,7 +73,9 @@ func (a *app) run(c *cobra.Command, l runLimits, statusURL string) error {
 		return err
 	}
 	defer a.close(c.Context(), q)
-	a.code = a.follow(c.Context(), q, status, step.Request{GateID: id, Body: body, Gating: g, Trace: a.trace()}, l)
+	a.code = a.follow(c.Context(), q, status, step.Request{
+		GateID: id, Body: body, Gating: g, Trace: a.trace(), CancelID: "cancel-" + a.NewID(),
+	}, l)
 	return nil
 }
 

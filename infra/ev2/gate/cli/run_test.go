@@ -105,7 +105,10 @@ func TestBadUsageOfRunSendsNothing(t *testing.T) {
 		args  []string
 		texts []string
 	}{
-		"required":   {[]string{"run"}, []string{"required: --job-name, --cloud, --environment, --region"}},
+		"required": {
+			[]string{"run", "--timeout", "0s", "--label", "a b=c"},
+			[]string{"--job-name: jobName: is required", "--cloud: ", "--environment: ", "--region: ", "--timeout: ", "--label: labels[a b]: "},
+		},
 		"pair":       {with("--label", "novalue"), []string{"--label", "novalue"}},
 		"duration":   {with("--timeout", "soon"), []string{"--timeout"}},
 		"number":     {with("--max-ev2-auto-retry-failures", "x"), []string{"--max-ev2-auto-retry-failures"}},
@@ -118,6 +121,7 @@ func TestBadUsageOfRunSendsNothing(t *testing.T) {
 			with("--timeout", "-1h", "--label", "prow.k8s.io/x=1", "--allow-ev2-retry", "--base-sha", "main"),
 			[]string{"--timeout: timeout: must be greater than 0", "--label: labels[prow.k8s.io/x]: ", "--allow-ev2-retry: ", "--base-sha: "},
 		},
+		"wait":        {with("--wait", "0s"), []string{"--wait", "positive"}},
 		"interval":    {with("--status-interval", "0s"), []string{"positive"}},
 		"status":      {with("--status-url", "ftp://x"), []string{"--status-url must be"}},
 		"SQS":         {with("--queue-url", "https://sqs.eu-west-1.amazonaws.com/123456789012"), []string{"--status-url or STATUS_URL is required"}},
@@ -136,6 +140,21 @@ func TestBadUsageOfRunSendsNothing(t *testing.T) {
 					t.Errorf("sent %v, stdout %s", d.queues.sent, &d.out)
 				}
 			})
+		})
+	}
+}
+
+// A queue's name that cannot be read from is found out before anything is sent.
+func TestNamesOfQueues(t *testing.T) {
+	for _, name := range []string{"", "a b", "a/b", "-a"} {
+		bubble(t, func(d *desk) {
+			d.settings.SubmitQueue, d.settings.CancelQueue, d.settings.CompletionQueue = name, name, name
+			d.run(2, least...)
+			d.wants(&d.err, "SUBMIT_QUEUE: ", "CANCEL_QUEUE: ", "COMPLETION_QUEUE: ")
+			d.run(2, "cancel", "--gate-id", "g")
+			if d.queues.opened != "" {
+				t.Error("the queues were opened")
+			}
 		})
 	}
 }

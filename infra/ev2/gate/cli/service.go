@@ -20,11 +20,25 @@ func (a *app) open(ctx context.Context) (Queue, error) {
 	if a.queueURL == "" {
 		return nil, errors.New("where are the queues? set QUEUE_URL or --queue-url")
 	}
+	if err := a.settings.checkQueues(); err != nil {
+		return nil, err
+	}
 	q, err := a.Open(ctx, a.queueURL)
 	if err != nil {
 		return nil, fmt.Errorf("open the queues: %w", err)
 	}
 	return q, nil
+}
+
+// checkQueues refuses, before anything is sent, names that a step would come upon when it waits or cancels.
+func (s Settings) checkQueues() error {
+	var wrong []error
+	for _, c := range [][2]string{{"SUBMIT_QUEUE", s.SubmitQueue}, {"CANCEL_QUEUE", s.CancelQueue}, {"COMPLETION_QUEUE", s.CompletionQueue}} {
+		if err := config.CheckQueueName(c[1]); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %q %w", c[0], c[1], err))
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // onSQS reports whether the queues are of SQS. No other form is told apart here.

@@ -16,12 +16,14 @@ func gatesServer(t *testing.T) string {
 	one := `{"gateId":"g","phase":"running","jobName":"job","state":"pending","jobUrl":"https://prow/1",` +
 		`"abort":{"outcome":"skipped","reason":"sibling"},` +
 		`"timeline":[{"at":"2026-11-30T09:00:00Z","event":"state","text":"` + gate.Marker(gate.KnownIssueEligible) + `"}]}`
+	abort := `{"gateId":"","executionId":"e7","phase":"done","outcome":"cancelled","state":"aborted","abort":{"outcome":"aborted","reason":"seen"},"timeline":[]}`
 	mux := http.NewServeMux()
 	answer := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 	}
-	mux.HandleFunc("GET /api/gates", answer(`{"gates":[`+one+`,{"gateId":"h","phase":"done","outcome":"failed"}]}`))
+	mux.HandleFunc("GET /api/gates", answer(`{"gates":[`+one+`,{"gateId":"h","phase":"done","outcome":"failed"},`+abort+`]}`))
 	mux.HandleFunc("GET /api/gates/g", answer(one))
+	mux.HandleFunc("GET /api/gates/e7", answer(abort))
 	mux.HandleFunc("GET /api/gates/{id}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
@@ -44,6 +46,12 @@ func TestStatus(t *testing.T) {
 		{[]string{"status"}, 0, []string{"GATE", "running", "https://prow/1", "failed"}},
 		{[]string{"status", "--gate-id", "g"}, 0, []string{"pending", "left running", "2026-11-30T09:00:00Z  state: ev2_"}},
 		{[]string{"status", "--queue-url", "sb://x.servicebus.windows.net", "--status-url", u}, 0, []string{"running"}},
+		{[]string{"status"}, 0, []string{"\nabort of e7  done     cancelled  aborted"}},
+		{[]string{"status", "--execution-id", "e7"}, 0, []string{"of a job that no gate owns", "execution  e7", "the job was aborted"}},
+		{[]string{"status", "--execution-id", "e7", "--output", "json"}, 0, []string{`"gateId": ""`, `"executionId": "e7"`}},
+		{[]string{"status", "--execution-id", "e8"}, 1, []string{"no abort of such an execution"}},
+		{[]string{"status", "--execution-id", ""}, 2, []string{"--execution-id must be"}},
+		{[]string{"status", "--execution-id", "e7", "--gate-id", "g"}, 2, []string{"exclude each other"}},
 		{[]string{"status", "--gate-id", "nope"}, 1, []string{"no such gate"}},
 		{[]string{"status", "--status-url", u + "/elsewhere"}, 3, []string{"no status"}},
 		{[]string{"status", "--status-url", u + "/broken"}, 3, []string{"not readable"}},
@@ -129,7 +137,7 @@ func TestStatusAsJSON(t *testing.T) {
 	d.settings.QueueURL, d.world.HTTP = gatesServer(t), http.DefaultTransport
 	d.run(0, "status", "--output", "json")
 	var all struct{ Gates []gate.View }
-	if err := json.Unmarshal(d.out.Bytes(), &all); err != nil || len(all.Gates) != 2 || all.Gates[0].GateID != "g" {
+	if err := json.Unmarshal(d.out.Bytes(), &all); err != nil || len(all.Gates) != 3 || all.Gates[0].GateID != "g" || all.Gates[2].ExecutionID != "e7" {
 		t.Errorf("stdout %s, error %v", &d.out, err)
 	}
 	d.out.Reset()

@@ -21,6 +21,8 @@ type report struct {
 	Kind     string   `json:"kind"` // gating or cancel
 	Problems []string `json:"problems"`
 	Message  any      `json:"message,omitempty"` // as the service reads it, with the defaults
+
+	guessed bool // the kind was told by the fields, of which a gating message may have no more
 }
 
 func (a *app) validateCommand() *cobra.Command {
@@ -28,8 +30,10 @@ func (a *app) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a gating or cancel message without sending it",
-		Long:  "validate lists every problem of the message in FILE (- for stdin) and exits with 2 when it would be rejected.",
-		Args:  cobra.ExactArgs(1),
+		Long: "validate lists every problem of the message in FILE (- for stdin) and exits with 2 when it would be rejected.\n" +
+			"A message that has nothing but gateId, executionId and reason is taken for a cancel message: --kind gating\n" +
+			"checks it as a gating message all the same.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			body, err := a.readFile(args[0])
 			if err != nil {
@@ -39,6 +43,7 @@ func (a *app) validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			r.guessed = kind == "auto" && r.Kind == "cancel"
 			return a.report(r)
 		},
 	}
@@ -111,9 +116,13 @@ func (a *app) report(r report) error {
 	if a.json() {
 		return a.printJSON(r)
 	}
-	text := "valid " + r.Kind + " message\n"
+	kind := r.Kind + " message"
+	if r.guessed {
+		kind += " (told by its fields; --kind gating checks it as a gating message)"
+	}
+	text := "valid " + kind + "\n"
 	if !r.Valid {
-		text = fmt.Sprintf("rejected %s message, %d problem(s):\n", r.Kind, len(r.Problems))
+		text = fmt.Sprintf("rejected %s, %d problem(s):\n", kind, len(r.Problems))
 	}
 	for _, p := range r.Problems {
 		text += "  " + console.Line(p) + "\n"

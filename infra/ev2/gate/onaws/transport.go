@@ -79,7 +79,7 @@ func (t *Transport) settings(ctx context.Context) (*aws.Config, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.config == nil {
-		cfg, err := load(ctx, "")
+		cfg, err := load(ctx, "", identityLimit)
 		if err != nil {
 			return nil, err
 		}

@@ -136,8 +136,10 @@ func stage(t *testing.T, story func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{
-			request: step.Request{GateID: gateID, Body: []byte(`{"gateId":"gate-1"}`), Gating: gate.Gating{GateID: gateID, AbortOnCancel: true}},
-			t:       t, out: &output{}, err: &output{}, code: make(chan int, 1), signals: make(chan os.Signal, 2),
+			request: step.Request{
+				GateID: gateID, Body: []byte(`{"gateId":"gate-1"}`), Gating: gate.Gating{GateID: gateID, AbortOnCancel: true}, CancelID: "cancel-1",
+			},
+			t: t, out: &output{}, err: &output{}, code: make(chan int, 1), signals: make(chan os.Signal, 2),
 			q: &faulty{
 				before: map[string]error{}, after: map[string]error{},
 				Broker: broker.New(broker.Config{Clock: time.Now, Queues: []broker.QueueConfig{

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// doubled is the time in which the same signal again is taken for the same event: timeout(1), for
-	// one, signals its child and then the whole process group.
+	// doubled is the time in which another signal is taken for the same event: timeout(1), for one, signals its
+	// child and then the whole process group, and a script passes on what the group has got already.
 	doubled = 100 * time.Millisecond
 	// lastWords is how long a second signal waits for the cancel to go out.
 	lastWords = time.Second
@@ -22,7 +22,7 @@ const (
 // whether the submission arrived: the service keeps a cancel that comes first.
 func (w *watch) onSignal(ctx context.Context, sig os.Signal) {
 	if w.signal != nil {
-		w.onSecondSignal(sig)
+		w.onSecondSignal()
 		return
 	}
 	w.signal, w.signalAt = sig, w.Clock()
@@ -39,8 +39,8 @@ func (w *watch) onSignal(ctx context.Context, sig os.Signal) {
 }
 
 // onSecondSignal ends the step at once, or as soon as the cancel is out.
-func (w *watch) onSecondSignal(sig os.Signal) {
-	if sig == w.signal && w.Clock().Sub(w.signalAt) < doubled {
+func (w *watch) onSecondSignal() {
+	if w.Clock().Sub(w.signalAt) < doubled {
 		return
 	}
 	w.Console.Say("second signal: ending at once")
@@ -60,7 +60,7 @@ func (w *watch) sendCancel(ctx context.Context, sig os.Signal) (Arrival, error) 
 		return NotSent, err
 	}
 	m := w.request.message(body)
-	m.ID = "cancel-" + m.ID
+	m.ID = w.request.CancelID
 	return Send(ctx, w.Queue, w.Log, w.Names.Cancel, m)
 }
 

@@ -33,8 +33,8 @@ func (b *bench) wantCancel() {
 		b.t.Fatalf("%d cancel messages, error %v", len(all), err)
 	}
 	var r gate.CancelRequest
-	if err := json.Unmarshal(all[0].Body, &r); err != nil || r.GateID != gateID || r.Reason == "" {
-		b.t.Errorf("cancel message %s, error %v", all[0].Body, err)
+	if err := json.Unmarshal(all[0].Body, &r); err != nil || r.GateID != gateID || r.Reason == "" || all[0].ID != b.request.CancelID {
+		b.t.Errorf("cancel message %s %s, error %v", all[0].ID, all[0].Body, err)
 	}
 }
 
@@ -200,16 +200,39 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 }
 
 func TestSignalThatComesTwiceIsOne(t *testing.T) {
+	for _, c := range []struct {
+		first, second os.Signal
+		code          int
+	}{
+		{syscall.SIGTERM, syscall.SIGTERM, terminated},
+		{syscall.SIGINT, syscall.SIGTERM, interrupted}, // a script makes a TERM of the INT that its group got
+	} {
+		stage(t, func(b *bench) {
+			b.start()
+			began := time.Now()
+			b.signals <- c.first
+			b.pass(doubled - 1)
+			b.kill(c.second)
+			b.wantCancel()
+			b.want(c.code)
+			if d := b.ended.Sub(began); d != b.step.Grace {
+				t.Errorf("%s, %s: ended after %s", c.first, c.second, d)
+			}
+		})
+	}
+}
+
+// Who asks again for an abort that was given up is not taken for a duplicate.
+func TestEachRunCancelsAnew(t *testing.T) {
 	stage(t, func(b *bench) {
-		b.start()
-		began := time.Now()
-		b.signals <- syscall.SIGTERM
-		b.kill(syscall.SIGTERM)
-		b.wantCancel()
-		b.want(terminated)
-		if d := b.ended.Sub(began); d != b.step.Grace {
-			t.Errorf("ended after %s", d)
+		b.q.set("receive", unreachable(), nil)
+		for _, id := range []string{"cancel-1", "cancel-2"} {
+			b.request.CancelID = id
+			b.start()
+			b.kill(syscall.SIGTERM)
+			b.want(terminated)
 		}
+		b.wantActive(names.Cancel, 2)
 	})
 }
 

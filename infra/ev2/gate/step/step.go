@@ -55,6 +55,9 @@ type Request struct {
 	Body   []byte
 	Gating gate.Gating
 	Trace  string // the W3C traceparent that its messages carry; empty means none
+	// CancelID is the message id of this step's cancel. Each run has a new one: the queue drops an id that it has
+	// seen, and who asks again for an abort, after one that was given up, has to be heard.
+	CancelID string
 }
 
 // Step is made of parts that are all required but Status.

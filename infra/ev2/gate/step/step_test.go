@@ -163,6 +163,21 @@ func TestServiceThatComesUpInTime(t *testing.T) {
 	}
 }
 
+// A sending whose answer was lost may have arrived, whatever the next attempt is told.
+func TestRefusedAfterOneThatMayHaveArrived(t *testing.T) {
+	stage(t, func(b *bench) {
+		b.q.set("send submit", nil, unclear())
+		b.start()
+		b.q.set("send submit", refusal(), nil)
+		b.want(step.Unreachable)
+		b.wantText(b.err, "may have arrived")
+		b.wantText(b.err, "--gate-id "+gateID)
+		if strings.Contains(b.err.String(), "refused") {
+			t.Errorf("stderr: %s", b.err)
+		}
+	})
+}
+
 func TestRefusedMessage(t *testing.T) {
 	stage(t, func(b *bench) {
 		b.q.set("send submit", refusal(), nil)

@@ -141,15 +141,15 @@ func (w *watch) onSubmission(ctx context.Context, s sending) {
 		w.deadline = time.After(w.Wait)
 		w.Console.Say("gate %s: sent, waiting for the verdict", w.request.GateID)
 		w.listen(ctx)
+	case s.arrival != NotSent: // whatever became of the last attempt
+		w.giveUp("the service did not confirm the gating message, which may have arrived: " + s.err.Error())
 	case fault.Is(s.err, fault.Refused):
 		w.Console.Say("the gating message was refused: %v", s.err)
 		w.end(Rejected)
-	case s.arrival == NotSent:
+	default:
 		w.Console.Say("the service could not be reached for %s, nothing was submitted: %v", short(w.Connect), s.err)
 		w.Console.Failed(s.err)
 		w.end(Unreachable)
-	default:
-		w.giveUp("the service did not confirm the gating message, which may have arrived: " + s.err.Error())
 	}
 }
 
