@@ -291,10 +291,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 func TestCancelOfAnOwnedExecutionCancelsItsGate(t *testing.T) {
 	r := newRig()
 	must(t, r.Submit(t.Context(), gating(t, "")))
-	r.job = prow.Job{
-		ID: "e1", Type: prow.Periodic, State: prow.Pending, StartTime: start,
-		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
-	}
+	r.job = ownJob()
 	r.now = start.Add(time.Minute)
 	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}
 	must(t, r.Cancel(t.Context(), gate.CancelRequest{ExecutionID: "e1", Reason: "r"}))

@@ -16,10 +16,7 @@ import (
 func TestAbortOfAJobWhoseGateHasEnded(t *testing.T) {
 	r := newRig()
 	must(t, r.Submit(t.Context(), gating(t, `,"abortOnCancel":false`)))
-	r.job = prow.Job{
-		ID: "e1", Type: prow.Periodic, State: prow.Pending, StartTime: start,
-		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
-	}
+	r.job = ownJob()
 	r.now = start.Add(time.Minute)
 	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}
 	must(t, r.Cancel(t.Context(), gate.CancelRequest{ExecutionID: "e1"}))
@@ -131,10 +128,7 @@ func TestSweepHelpsWhatItFound(t *testing.T) {
 func TestAbortOfAnAdoptedJobThatIsAnothers(t *testing.T) {
 	r := newRig()
 	must(t, r.Submit(t.Context(), gating(t, "")))
-	r.job = prow.Job{
-		ID: "e1", Name: "e2e", Type: prow.Periodic, State: prow.Pending, StartTime: start,
-		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
-	}
+	r.job = ownJob()
 	r.now = start.Add(2 * time.Minute)
 	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}
 	follower := gating(t, `,"executionId":"e1"`)
@@ -155,10 +149,7 @@ func TestAbortOfAnAdoptedJobThatIsAnothers(t *testing.T) {
 func TestAProcessThatWasHeldUpDoesNotAbort(t *testing.T) {
 	r := newRig()
 	must(t, r.Submit(t.Context(), gating(t, "")))
-	r.job = prow.Job{
-		ID: "e1", Name: "e2e", Type: prow.Periodic, State: prow.Pending, StartTime: start,
-		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
-	}
+	r.job = ownJob()
 	r.now = start.Add(time.Minute)
 	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}
 	saves := 0
@@ -182,10 +173,7 @@ func TestAProcessThatWasHeldUpDoesNotAbort(t *testing.T) {
 func TestAbortOfAJobThatOutlivedItsGate(t *testing.T) {
 	r := newRig()
 	must(t, r.Submit(t.Context(), gating(t, "")))
-	r.job = prow.Job{
-		ID: "e1", Name: "e2e", Type: prow.Periodic, State: prow.Pending, StartTime: start,
-		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
-	}
+	r.job = ownJob()
 	r.now = start.Add(4*time.Hour + time.Second)
 	must(t, r.Poll(t.Context(), gate.Tick{GateID: "g1", Seq: 2}))
 	r.listing = prow.Listing{At: r.now, Jobs: []prow.Job{r.job}}

@@ -142,6 +142,14 @@ func gating(t *testing.T, fields string) gate.Gating {
 	return g
 }
 
+// ownJob is the running job of g1, with all that Gangway selects by.
+func ownJob() prow.Job {
+	return prow.Job{
+		ID: "e1", Name: "e2e", Type: prow.Periodic, State: prow.Pending, StartTime: start,
+		ExtraRefs: []prow.Refs{{Org: "Azure", Repo: "ARO-HCP"}}, Labels: map[string]string{gate.KeyGateID: "g1"},
+	}
+}
+
 func (r *rig) record(t *testing.T) gate.Record {
 	t.Helper()
 	e, ok, err := r.store.Load(t.Context(), "gate:g1")
