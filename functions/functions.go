@@ -56,13 +56,13 @@ const (
 )
 
 // Wait returns how long a message whose handler returned err is left alone before it comes again; delivery counts
-// from 1. Only what is not the message's own fault can be better later: a store or a queue that is out of reach, or
-// that others keep changing. It says so by a fault, and a queue that gave the message back at once would have used
-// all its deliveries up in milliseconds. What was refused, cannot be read or panicked does not wait: it would hold a
-// place of those that can be handled, and fail again.
+// from 1. A store or a queue that is out of reach, refuses this process for now, or is kept changing by others can be
+// better later. It says so by a fault, and a queue that gave the message back at once would have used all its
+// deliveries up in milliseconds. What is the message's or its record's own fault, and a panic, does not wait: it
+// would hold a place of those that can be handled, and fail again.
 func Wait(err error, delivery int) time.Duration {
 	var f *fault.Error
-	if errors.Is(err, gate.ErrUnreadable) || !errors.As(err, &f) || f.Kind == fault.Refused {
+	if !errors.As(err, &f) || errors.Is(err, gate.ErrUnreadable) || errors.Is(err, fault.ErrContent) {
 		return 0
 	}
 	wait := firstWait

@@ -125,7 +125,7 @@ func TestUnreadableGatingKeepsItsReason(t *testing.T) {
 
 // Whoever is out of reach is given time, longer each time.
 func TestHowLongAFailedMessageIsLeftAlone(t *testing.T) {
-	for _, kind := range []fault.Kind{fault.NothingHappened, fault.MayHaveHappened, fault.Conflict} {
+	for _, kind := range []fault.Kind{fault.NothingHappened, fault.MayHaveHappened, fault.Conflict, fault.Refused} { // a right may be granted yet
 		away := fmt.Errorf("load: %w", &fault.Error{Kind: kind, Text: "the store is away"})
 		for delivery, want := range map[int]time.Duration{
 			0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: time.Minute, 100: time.Minute,
@@ -141,11 +141,11 @@ func TestHowLongAFailedMessageIsLeftAlone(t *testing.T) {
 func TestWhatFailsForAReasonOfItsOwnDoesNotWait(t *testing.T) {
 	_, broken := gate.DecodeRecord([]byte(`["no record"]`))
 	for name, err := range map[string]error{
-		"refused":         fmt.Errorf("save: %w", &fault.Error{Kind: fault.Refused, Text: "the record is too large"}),
-		"no record":       broken,
-		"panic":           errors.New("panic: nil map"),
-		"unreadable":      errors.Join(gate.ErrUnreadable, &fault.Error{Kind: fault.MayHaveHappened}),
-		"refused, joined": errors.Join(&fault.Error{Kind: fault.Refused}, &fault.Error{Kind: fault.NothingHappened}),
+		"too large":      fmt.Errorf("save: %w", &fault.Error{Kind: fault.Refused, Text: "the record is too large", Err: fault.ErrContent}),
+		"foreign record": &fault.Error{Kind: fault.NothingHappened, Text: "something else", Err: fmt.Errorf("an entity: %w", fault.ErrContent)},
+		"no record":      broken,
+		"panic":          errors.New("panic: nil map"),
+		"unreadable":     errors.Join(gate.ErrUnreadable, &fault.Error{Kind: fault.MayHaveHappened}),
 	} {
 		if err == nil || functions.Wait(err, 3) != 0 {
 			t.Errorf("%s: %v waits %v", name, err, functions.Wait(err, 3))

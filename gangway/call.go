@@ -58,6 +58,9 @@ func sameHost(req *http.Request, via []*http.Request) error {
 // noRedirect makes the client hand back every redirect.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// leastSecret is how long a token must be to be taken out of an answer that is used: a shorter one may be a word of it.
+const leastSecret = 16
+
 // do sends the call and returns the body of a 2xx answer. All errors are faults.
 func (c *caller) do(ctx context.Context, q call) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
@@ -76,7 +79,7 @@ func (c *caller) do(ctx context.Context, q call) ([]byte, error) {
 	case !q.html && isHTML(resp.Header, body):
 		return nil, &fault.Error{Op: q.op, Text: htmlText}
 	}
-	if secret != "" { // errors of those who read it show parts of it
+	if len(secret) >= leastSecret { // errors of those who read it show parts of it
 		body = bytes.ReplaceAll(body, []byte(secret), []byte(tokenText))
 	}
 	return body, nil

@@ -1,6 +1,7 @@
 package gangway
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -230,4 +231,13 @@ func TestCreateAnsweredAboutAnotherJob(t *testing.T) {
 	c := serve(t, answer(http.StatusOK, "application/json", `{"id":"theirs","jobName":"their-job"}`))
 	_, err := NewClient(c).Create(t.Context(), aSubmission())
 	wantFault(t, err, fault.MayHaveHappened, "about another job")
+}
+
+// A token that is a word of a good answer does not spoil it.
+func TestAShortTokenSpoilsNoAnswer(t *testing.T) {
+	c := serve(t, answer(200, "application/json", `{"id":"dev-1"}`))
+	c.Token = func(context.Context) (string, error) { return "dev", nil }
+	if id, err := NewClient(c).Create(t.Context(), aSubmission()); err != nil || id != "dev-1" {
+		t.Errorf("%q, %v", id, err)
+	}
 }

@@ -66,6 +66,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // ErrTooFast is in the chain of a fault that says that requests came too fast for a shared limit.
 var ErrTooFast = errors.New("too many requests")
 
+// ErrContent is in the chain of a fault that comes of what was to be sent, stored or read, which no later try makes
+// better. Being Refused alone says less: a right may be granted, and a firewall opened.
+var ErrContent = errors.New("it cannot be taken as it is")
+
 // KindOf returns the kind of the first Error in err's chain, MayHaveHappened when there is none.
 // It must not be asked of a nil error.
 func KindOf(err error) Kind {

@@ -87,6 +87,9 @@ func (d *decision) ticked(seq int) {
 	switch seq {
 	case d.r.Turn.Seq:
 		d.sendVerdict()
+		if d.r.Lost >= mostLost {
+			d.r.Begun++ // saved before its work is begun, so that it counts also when that ends the process
+		}
 		d.work()
 	case d.r.Turn.Seq - 1:
 		d.resend()
@@ -117,9 +120,9 @@ func (d *decision) overdue() {
 	case d.r.live():
 		d.sendVerdict()
 		d.r.note(d.now, "sweep", "tick %d was lost; sent again as %d", d.r.Turn.Seq, d.r.Turn.Seq+1)
-		lost := d.r.Lost + 1
+		lost, begun := d.r.Lost+1, d.r.Begun
 		d.endTurn(d.now)
-		d.r.Lost = lost
+		d.r.Lost, d.r.Begun = lost, begun
 	case d.r.Verdict != nil && !d.r.Sent:
 		d.sendVerdict()
 	default:
@@ -127,17 +130,18 @@ func (d *decision) overdue() {
 	}
 }
 
-// mostLost is how many turns in a row may be lost, six minutes each, before a gate whose time is over ends without
-// what it still wanted to know: reading that may be what ends every process that tries.
-const mostLost = 5
+// mostLost is how many turns in a row must have been lost, six minutes each, before it is counted how often they are
+// begun; turns that nobody begins are a broker's affair. When mostBegun were begun in vain, a gate whose time is
+// over ends without what it still wanted to know: reading that may be what ends every process that tries.
+const mostLost, mostBegun = 5, 5
 
 // hopeless reports whether the gate has ended so.
 func (d *decision) hopeless() bool {
 	r := &d.r
-	if r.Lost < mostLost {
+	if r.Begun <= mostBegun {
 		return false
 	}
-	why := fmt.Sprintf("%d turns in a row were lost", r.Lost)
+	why := fmt.Sprintf("%d turns in a row were lost, and %d times nobody came back from it", r.Lost, mostBegun)
 	switch {
 	case r.Abort.pending():
 		if d.now.Before(d.abortUntil()) {
@@ -147,7 +151,7 @@ func (d *decision) hopeless() bool {
 		d.giveUpAbort()
 	case r.Phase == PhaseSubmitting && r.Claim == nil && d.now.After(d.submitBy()):
 		d.noClearAnswer(&Failure{Text: why})
-	case r.Phase == PhaseRunning && d.pastGrace():
+	case r.Phase == PhaseRunning && d.pastDeadline():
 		d.timeOut("; its state could not be read: " + why)
 	case r.Phase == PhaseConcluding && !d.now.Before(r.EndSeenAt.Add(evidenceGrace)):
 		d.evidenceRead(Evidence{Failure: &Failure{Text: why}})
@@ -191,7 +195,7 @@ func (d *decision) takeOver() { d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: d.now
 // endTurn schedules the next turn.
 func (d *decision) endTurn(at time.Time) {
 	d.r.Turn = Turn{Seq: d.r.Turn.Seq + 1, At: laterOf(at, d.now.Add(pollLeast)).UTC()}
-	d.r.Lost = 0
+	d.r.Lost, d.r.Begun = 0, 0
 	d.sendTick()
 }
 

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,15 @@ func TestDryRun(t *testing.T) {
 	s.tells(`
 		0s Accepted -> done
 		  completion: dry-run passed=true dry run: the message is valid; would submit PERIODIC job e2e: {"jobName":"e2e","type":"periodic","labels":{"ev2.rollout/gate-id":"g1"},"annotations":{"ev2.rollout/cloud":"public","ev2.rollout/environment":"int","ev2.rollout/gate-id":"g1","ev2.rollout/region":"westus3"},"envs":{"MULTISTAGE_PARAM_OVERRIDE_LOCATION":"westus3"}}`)
+}
+
+// A dry run shows the labels that the job would have.
+func TestDryRunOfExclusiveLabels(t *testing.T) {
+	s := newStory(t)
+	s.give(gate.Accepted{Gating: parse(t, with(`"dryRun":true`)), Exclusive: true})
+	if text := s.r.Verdict.Error; !strings.Contains(text, `"prow.k8s.io/refs.repo":"g1"`) {
+		t.Error(text)
+	}
 }
 
 func TestAdoption(t *testing.T) {

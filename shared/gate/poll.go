@@ -16,8 +16,8 @@ const (
 	// missingGraceUnowned is the same for a job that no gate of ours has made.
 	missingGraceUnowned = 2 * time.Minute
 
-	// deadlineGrace is how long after the deadline a state that cannot be read is asked for again, and
-	// graceEvery how often.
+	// deadlineGrace is how long a state that cannot be read behind the deadline is asked for again, and graceEvery
+	// how often.
 	deadlineGrace = time.Minute
 	graceEvery    = 10 * time.Second
 
@@ -46,9 +46,17 @@ func (d *decision) pollAgain() {
 
 func (d *decision) pastDeadline() bool { return !d.now.Before(d.r.deadline()) }
 
-// pastGrace reports whether there is no time left to look once more for a state that could not be read at the
+// pastGrace reports whether there is no time left to look once more for a state that could not be read behind the
 // deadline: the job may have ended in time.
-func (d *decision) pastGrace() bool { return !d.now.Before(d.r.deadline().Add(deadlineGrace)) }
+func (d *decision) pastGrace() bool {
+	if !d.pastDeadline() {
+		return false
+	}
+	if d.r.OverSince.IsZero() {
+		d.r.OverSince = d.now
+	}
+	return !d.now.Before(d.r.OverSince.Add(deadlineGrace))
+}
 
 // statusRead counts while the job's end has not been seen: another delivery of the turn's message may
 // have read an older state, and come with it later.

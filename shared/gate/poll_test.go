@@ -76,6 +76,17 @@ func TestADeckThatIsAwayAtTheDeadline(t *testing.T) {
 	}
 }
 
+// A tick behind the deadline that comes late has as many looks as one that comes in time.
+func TestALateTickAtTheDeadline(t *testing.T) {
+	s := newStory(t).running(`"timeout":"90s"`)
+	s.after(time.Hour).tick()
+	s.give(gate.StatusRead{Turn: s.turn(), Failure: &gate.Failure{Text: "HTTP 502"}})
+	s.after(10 * time.Second).tick().status(prow.Success)
+	if v := s.r.Verdict; v == nil || v.Outcome != gate.Succeeded {
+		t.Errorf("%+v", v)
+	}
+}
+
 // An execution that is a run of another job than the message says is no verdict on that job.
 func TestAdoptionOfAnotherJob(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {

@@ -39,6 +39,7 @@ type Record struct {
 	Backoffs     int       `json:"backoffs,omitempty"`     // POSTs in a row that surely did not happen
 	FailingSince time.Time `json:"failingSince,omitzero"`  // the first of them
 	MissingSince time.Time `json:"missingSince,omitzero"`  // the first 404 in a row
+	OverSince    time.Time `json:"overSince,omitzero"`     // the first look behind the deadline that found no state
 	EndSeenAt    time.Time `json:"endSeenAt,omitzero"`     // when a terminal state was first seen
 	LikelyAfter  Duration  `json:"likelyAfter,omitzero"`   // how long after its start the job's end is likely; 0 when unknown
 	Looks        int       `json:"looks,omitempty"`        // how often the running job has been looked at
@@ -48,7 +49,8 @@ type Record struct {
 	Verdict      *Notice   `json:"verdict,omitempty"`      // the completion without its marker; stored before it is sent, never changed
 	Sent         bool      `json:"sent,omitempty"`         // the verdict is known to have been sent
 	SweptAt      time.Time `json:"sweptAt,omitzero"`       // when the sweep last tried to help it
-	Lost         int       `json:"lost,omitempty"`         // turns in a row that nobody came back from
+	Lost         int       `json:"lost,omitempty"`         // turns in a row that the sweep took for lost
+	Begun        int       `json:"begun,omitempty"`        // how often the last of them was begun all the same
 	ProgressSent int       `json:"progressSent,omitempty"` // numbers the progress messages
 	Timeline     []Moment  `json:"timeline,omitempty"`
 }

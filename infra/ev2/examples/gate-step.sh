@@ -31,9 +31,9 @@ if [ -n "${zz_injected_EV2RolloutVersion:-}" ]; then
 fi
 
 # bash would keep a signal until the command has ended, so the command runs beside it and gets the signal at once.
-# Each as itself: the command may have got it too, when it went to the whole group, and takes the same again for one.
-trap 'if [ -n "${!:-}" ]; then kill -TERM "$!" || true; else exit 143; fi' TERM
-trap 'if [ -n "${!:-}" ]; then kill -INT "$!" || true; else exit 130; fi' INT
+# Always as TERM: bash starts what runs beside it deaf to INT, which it hears only once it asks for it. The command may
+# have got the signal too, when that went to the whole group, and takes the two for one.
+trap 'if [ -n "${!:-}" ]; then kill -TERM "$!" || true; else exit 143; fi' TERM INT
 
 # An empty value counts as not given. QUEUE_URL says where the queues are.
 "${GATE}" run \

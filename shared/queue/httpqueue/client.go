@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -62,11 +63,11 @@ func (c *Client) Close(context.Context) error {
 func (c *Client) Send(ctx context.Context, name string, m queue.Message) error {
 	const op = "send"
 	if len(m.Body) > maxBody {
-		return &fault.Error{Kind: fault.Refused, Op: op, Text: fmt.Sprintf("%s: the body has %d bytes, more than %d", name, len(m.Body), maxBody)}
+		return &fault.Error{Kind: fault.Refused, Op: op, Text: fmt.Sprintf("%s: the body has %d bytes, more than %d", name, len(m.Body), maxBody), Err: fault.ErrContent}
 	}
 	value, err := headerValue(messageProperties(m))
 	if err != nil {
-		return &fault.Error{Kind: fault.Refused, Op: op, Err: err}
+		return &fault.Error{Kind: fault.Refused, Op: op, Err: errors.Join(fault.ErrContent, err)}
 	}
 	h := http.Header{}
 	h.Set("Content-Type", cmp.Or(m.ContentType, queue.ContentType))

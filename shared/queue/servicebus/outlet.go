@@ -39,7 +39,7 @@ type outlet struct {
 func (b *Bus) Send(ctx context.Context, name string, m queue.Message) error {
 	const op = "send"
 	if text := objection(m); text != "" {
-		return &fault.Error{Kind: fault.Refused, Op: op, Text: name + ": " + text}
+		return &fault.Error{Kind: fault.Refused, Op: op, Text: name + ": " + text, Err: fault.ErrContent}
 	}
 	l, o, err := b.outlet(ctx, name)
 	if err != nil {

@@ -94,12 +94,12 @@ func (*Queues) Close(context.Context) error { return nil }
 func (q *Queues) Send(ctx context.Context, name string, m queue.Message) error {
 	const op = "send"
 	if len(m.Body) > maxBody {
-		return &fault.Error{Kind: fault.Refused, Op: op, Text: fmt.Sprintf("%s: the body has %d bytes, more than %d", name, len(m.Body), maxBody)}
+		return &fault.Error{Kind: fault.Refused, Op: op, Text: fmt.Sprintf("%s: the body has %d bytes, more than %d", name, len(m.Body), maxBody), Err: fault.ErrContent}
 	}
 	body, attributes := encode(m, q.clock())
 	for key, value := range attributes {
 		if !printable(value) {
-			return &fault.Error{Kind: fault.Refused, Op: op, Text: name + ": " + key + " has characters that SQS does not take"}
+			return &fault.Error{Kind: fault.Refused, Op: op, Text: name + ": " + key + " has characters that SQS does not take", Err: fault.ErrContent}
 		}
 	}
 	in := &sqs.SendMessageInput{

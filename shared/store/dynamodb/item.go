@@ -24,7 +24,7 @@ const (
 )
 
 // errForeign is in the chain of the error for an item that this package did not write.
-var errForeign = errors.New("an item of another form")
+var errForeign = fmt.Errorf("an item of another form: %w", fault.ErrContent)
 
 func itemKey(key string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
@@ -47,6 +47,7 @@ func item(e store.Entry) (map[string]types.AttributeValue, error) {
 		return nil, &fault.Error{
 			Kind: fault.Refused, Op: "save record",
 			Text: fmt.Sprintf("the body has %d bytes after compression, and an item of DynamoDB holds %d", len(body), maxItemBody),
+			Err:  fault.ErrContent,
 		}
 	}
 	if len(body) > 0 {

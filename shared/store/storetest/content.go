@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,9 @@ func largeBodies(t *testing.T, s store.Store) {
 func refusedBodies(t *testing.T, s store.Store) {
 	_, err := s.Save(t.Context(), store.Entry{Key: "k", Body: make([]byte, 512<<10+1)})
 	wantKind(t, err, fault.Refused)
+	if !errors.Is(err, fault.ErrContent) {
+		t.Errorf("%v does not say that no later try can be better", err)
+	}
 	wantAbsent(t, s, "k")
 }
 

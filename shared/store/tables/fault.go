@@ -23,7 +23,7 @@ var (
 	// errUnnamed is an answer after which the version of what was written is not known.
 	errUnnamed = errors.New("the answer names no version")
 	// errForeign is in the chain of a fault of an entity that this package did not write.
-	errForeign = errors.New("an entity of another form")
+	errForeign = fmt.Errorf("an entity of another form: %w", fault.ErrContent)
 )
 
 // call is one call of the store.

@@ -15,6 +15,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -88,7 +89,7 @@ func (s *Store) Save(ctx context.Context, e store.Entry) (string, error) {
 	next := version{agenda: agendaRow(e, old.agenda)}
 	row, err := encode(e, next.agenda)
 	if err != nil {
-		return "", c.fault(fault.Refused, "the entry cannot be encoded", err)
+		return "", c.fault(fault.Refused, "the entry cannot be encoded", errors.Join(fault.ErrContent, err))
 	}
 	if err := s.announce(c, next.agenda, old.agenda); err != nil {
 		return "", c.unread(err)

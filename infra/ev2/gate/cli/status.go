@@ -46,7 +46,7 @@ func (a *app) statusCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case one != "":
-				return a.showGate(c.Context(), client, one)
+				return a.showGate(c.Context(), client, one, execution != "")
 			}
 			return a.showGates(c.Context(), client)
 		},
@@ -118,13 +118,18 @@ func nameOf(v gate.View) string {
 	return v.GateID
 }
 
-func (a *app) showGate(ctx context.Context, client *face.Client, id string) error {
+// showGate shows the gate of that id, or the abort of that execution. Under one id the service has the gate first.
+func (a *app) showGate(ctx context.Context, client *face.Client, id string, abort bool) error {
 	g, found, err := client.Gate(ctx, id)
 	switch {
 	case err != nil:
 		return &failure{step.Unreachable, err}
-	case !found:
-		return &failure{step.NotPassed, errors.New("the service knows no such gate, and no abort of such an execution")}
+	case found && abort && g.GateID != "":
+		return &failure{step.NotPassed, errors.New("that is the id of a gate: --gate-id shows it, and the list an abort of that name")}
+	case abort && !found:
+		return &failure{step.NotPassed, errors.New("the service knows of no abort of such an execution")}
+	case !found || !abort && g.GateID == "":
+		return &failure{step.NotPassed, errors.New("the service knows no such gate")}
 	case a.json():
 		return a.printJSON(g)
 	}

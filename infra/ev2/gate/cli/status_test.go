@@ -52,6 +52,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"status", "--execution-id", "e8"}, 1, []string{"no abort of such an execution"}},
 		{[]string{"status", "--execution-id", ""}, 2, []string{"--execution-id must be"}},
 		{[]string{"status", "--execution-id", "e7", "--gate-id", "g"}, 2, []string{"exclude each other"}},
+		{[]string{"status", "--execution-id", "g"}, 1, []string{"the id of a gate"}},
+		{[]string{"status", "--gate-id", "e7"}, 1, []string{"no such gate"}},
 		{[]string{"status", "--gate-id", "nope"}, 1, []string{"no such gate"}},
 		{[]string{"status", "--status-url", u + "/elsewhere"}, 3, []string{"no status"}},
 		{[]string{"status", "--status-url", u + "/broken"}, 3, []string{"not readable"}},

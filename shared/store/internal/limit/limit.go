@@ -34,5 +34,5 @@ func Check(e store.Entry) error {
 }
 
 func refused(text string) error {
-	return &fault.Error{Kind: fault.Refused, Op: "save record", Text: text}
+	return &fault.Error{Kind: fault.Refused, Op: "save record", Text: text, Err: fault.ErrContent}
 }
