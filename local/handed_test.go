@@ -29,7 +29,7 @@ func told(t *testing.T, env ...string) (handed map[string]string, lines string) 
 	for name, text := range map[string]string{
 		"host.json":           `{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"},"enableForwardingHttpRequest":true}}`,
 		"sweep/function.json": `{"bindings":[{"type":"timerTrigger","direction":"in","name":"timer","schedule":"0 */5 * * * *"}]}`,
-		"handler":             "#!" + shell + "\necho \"QUEUE_URL=$QUEUE_URL\"\necho \"STORE_URL=$STORE_URL\"\necho end\n",
+		"handler":             "#!" + shell + "\necho \"QUEUE_URL=$QUEUE_URL\"\necho \"STORE_URL=$STORE_URL\"\necho end\nexec tail -f /dev/null\n", // a handler that ends by itself ends the host
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
